@@ -1,0 +1,5 @@
+"""``python -m paramcalc``."""
+
+from paramcalc.cli.main import run
+
+run()

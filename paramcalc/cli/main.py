@@ -1,0 +1,144 @@
+"""The entry point: commands found by name and imported when they are used.
+
+A first word that is no command is a model, so that ``paramcalc llama3-8b`` needs no subcommand.
+Every expected fault leaves as one line on standard error with exit code 2.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+from importlib import import_module
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+COMMANDS = {
+    "show": "Count one model (the word may be left out).",
+    "list": "List and filter the presets.",
+    "compare": "Set models side by side, by component.",
+    "explain": "Show each formula in symbols, with numbers, with its integer.",
+}
+DEFAULT = "show"
+
+HELP = """\
+Usage: paramcalc MODEL [OVERRIDES] [OUTPUT]
+       paramcalc COMMAND [ARGS]
+
+Parameters, FLOPs and memory of a transformer language model, exact.
+MODEL is a preset (paramcalc list) or a YAML file.
+
+Commands (each has --help):
+{commands}
+
+Examples:
+  paramcalc llama3-8b
+  paramcalc llama3-8b --kv 32 --context 128k
+  paramcalc my-model.yaml --json
+  paramcalc compare llama3-8b qwen3-8b
+  paramcalc explain gpt2
+
+Sizes may be typed 8k, 128k, 7B, 1.5M: 1k is 1,024 for tokens, 1,000 otherwise.
+
+Options:
+  --version             Print the version.
+  --install-completion  Complete commands and presets in this shell.
+  --show-completion     Print the completion script.
+  --help                Print this page; `paramcalc show --help` lists overrides.
+"""
+
+
+class Commands(TyperGroup):
+    """A group whose commands are imported when they are called."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of the commands."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Import a command by its name; None if there is none."""
+        if cmd_name not in COMMANDS:
+            return None
+        command = typer.main.get_command(import_module(f"paramcalc.cli.{cmd_name}").app)
+        command.name = cmd_name
+        return command
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Put the default command in front of words that start with a model or an override."""
+        own = {name for param in self.get_params(ctx) for name in param.opts}
+        if args and args[0] not in COMMANDS and args[0].partition("=")[0] not in own:
+            args = [DEFAULT, *args]
+        rest: list[str] = super().parse_args(ctx, args)
+        return rest
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the page above, which costs a tenth of a rendered one."""
+        listed = "\n".join(f"  {name:<9} {text}" for name, text in COMMANDS.items())
+        formatter.write(HELP.format(commands=listed))
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> Any:
+        """Complete commands and, since a model may come first, presets."""
+        from paramcalc.cli.options import complete_models
+
+        found = super().shell_complete(ctx, incomplete)
+        item = type(found[0]) if found else None
+        if item is None:
+            show = self.get_command(ctx, DEFAULT)
+            return show.params[0].shell_complete(ctx, incomplete)
+        return found + [item(name) for name in complete_models(incomplete)]
+
+
+app = typer.Typer(cls=Commands, rich_markup_mode=None, pretty_exceptions_enable=False)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from paramcalc import __version__
+
+        typer.echo(f"paramcalc {__version__}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    ctx: typer.Context,
+    version: bool = typer.Option(False, "--version", callback=_version, is_eager=True,
+                                 help="Print the version."),
+) -> None:
+    if ctx.invoked_subcommand is None:
+        typer.echo(ctx.get_help())
+
+
+def run() -> None:
+    """Run the command line and leave with its exit code."""
+    gc.disable()  # a short life: collecting cycles while modules load buys nothing
+    sys.exit(main(sys.argv[1:]))
+
+
+def main(argv: list[str]) -> int:
+    """Run one command line and return its exit code: 0, 2 for bad input, 130 if interrupted."""
+    from paramcalc.errors import ParamcalcError
+
+    click_error = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
+    try:
+        result = app(argv, standalone_mode=False, prog_name="paramcalc")
+        sys.stdout.flush()
+    except ParamcalcError as error:
+        return _fault(str(error))
+    except click_error as error:  # type: ignore[misc]
+        return _fault(error.format_message())
+    except (typer.Abort, KeyboardInterrupt):
+        return 130
+    except BrokenPipeError:  # the reader has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    return result if isinstance(result, int) else 0
+
+
+def _fault(message: str) -> int:
+    line = " ".join(message.split())
+    sys.stderr.write(f"paramcalc: {line}\n".encode(sys.stderr.encoding or "ascii", "replace").decode(
+        sys.stderr.encoding or "ascii"))
+    return 2

@@ -1,0 +1,139 @@
+"""Options that commands share: overrides of a model's fields, and the way of output."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from paramcalc.errors import InputError
+
+if TYPE_CHECKING:
+    from paramcalc.model import Model
+
+
+def complete_models(incomplete: str) -> list[str]:
+    """Return the presets that start with what was typed."""
+    from paramcalc.sources.presets import names
+
+    return [name for name in names() if name.startswith(incomplete)]
+
+
+def _size(*spellings: str, says: str) -> Any:
+    return typer.Option(*spellings, metavar="SIZE", help=says)
+
+
+ModelName = Annotated[
+    str,
+    typer.Argument(metavar="MODEL", help="A preset or a YAML file.",
+                   autocompletion=complete_models),
+]
+D = Annotated[str | None, _size("--d", says="d_model, the width of the stream.")]
+Layers = Annotated[str | None, _size("--layers", "-L", says="Number of layers.")]
+Heads = Annotated[str | None, _size("--heads", "-H", says="Number of query heads.")]
+Kv = Annotated[str | None, _size("--kv", says="Number of key/value heads.")]
+HeadDim = Annotated[str | None, _size("--head-dim", says="Width of a head.")]
+Ff = Annotated[str | None, _size("--ff", says="d_ff, the width of the feed-forward part.")]
+Vocab = Annotated[str | None, _size("--vocab", "-V", says="Size of the vocabulary.")]
+Experts = Annotated[str | None, _size("--experts", "-E", says="Experts a layer; 0 is dense.")]
+TopK = Annotated[str | None, _size("--top-k", "-k", says="Experts that work on a token.")]
+Context = Annotated[
+    str | None, _size("--context", "-n", says="Tokens in context; 1k is 1,024.")
+]
+Tie = Annotated[
+    bool | None, typer.Option("--tie/--no-tie", help="Tie the head to the embedding.")
+]
+Gpt2 = Annotated[
+    bool | None,
+    typer.Option("--gpt2/--no-gpt2", help="Biases, LayerNorm, learned positions."),
+]
+Gated = Annotated[
+    bool | None, typer.Option("--gated/--no-gated", help="A gated FFN (three matrices).")
+]
+Set = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="FIELD=VALUE",
+                 help="Any other field, such as window=4096, mla.kv_lora_rank=512."),
+]
+Batch = Annotated[str, typer.Option("--batch", metavar="N", help="Sequences in the KV cache.")]
+KvDtype = Annotated[
+    str, typer.Option("--kv-dtype", metavar="DTYPE", help="Format of the KV cache.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON with raw integers.")]
+Csv = Annotated[bool, typer.Option("--csv", help="Print CSV with raw integers.")]
+Markdown = Annotated[bool, typer.Option("--markdown", help="Print Markdown, raw integers.")]
+
+
+def overrides(sizes: dict[str, str | None], flags: dict[str, bool | None],
+              sets: list[str] | None) -> dict[str, Any]:
+    """Return the fields a command line changes. Raises ``InputError`` for a value that is none."""
+    fields: dict[str, Any] = {}
+    for name, text in sizes.items():
+        if text is not None:
+            fields[name] = size(name, text)
+    fields |= {name: flag for name, flag in flags.items() if flag is not None}
+    for item in sets or []:
+        name, equals, text = item.partition("=")
+        if not equals or not name:
+            raise InputError(f"--set {item}: must be field=value; write --set window=4096")
+        fields[name.strip()] = _value(text.strip())
+    return fields
+
+
+def size(name: str, text: str) -> int:
+    """Return a typed size as an int; 1k is 1,024 for a length in tokens. Raises ``InputError``."""
+    from paramcalc.rules import TOKEN_FIELDS, parse_size
+
+    try:
+        return parse_size(text, tokens=name in TOKEN_FIELDS)
+    except ValueError as error:
+        raise InputError(f"{name} = {text}: {error}") from None
+
+
+def _value(text: str) -> Any:
+    """Return a typed value as YAML reads it: a number, true, none, a list or text."""
+    from paramcalc.sources.yaml_file import parse
+
+    return parse(f"value: {text}", "--set")["value"]
+
+
+def load(name: str, fields: dict[str, Any]) -> tuple[Model, Model | None]:
+    """Return the model with its overrides, and the model as it was (None without overrides)."""
+    from paramcalc.sources.loading import load as load_model
+
+    base = load_model(name)
+    if not fields:
+        return base, None
+    return base.with_(**fields), base
+
+
+def idle(model: Model, base: Model | None, fields: Iterable[str]) -> list[str]:
+    """Return the overridden fields that change nothing in the model's ledger."""
+    from paramcalc.rules import canonical
+
+    if base is None:
+        return []
+    names = [canonical(f) for f in fields]
+    return [
+        name for name in names
+        if name not in ("context", "name", "about") and _same_rows(base, name, model)
+    ]
+
+
+def _same_rows(base: Model, name: str, model: Model) -> bool:
+    value = model.spec.model_dump().get(name)
+    if name not in type(model.spec).model_fields:
+        return False
+    try:
+        return base.with_(**{name: value}).ledger.rows == base.ledger.rows
+    except InputError:  # the field is only valid together with another override
+        return False
+
+
+def one_of(json: bool, csv: bool, markdown: bool) -> str:
+    """Return the one way of output that was asked for. Raises ``InputError`` for two."""
+    asked = [name for name, on in (("json", json), ("csv", csv), ("markdown", markdown)) if on]
+    if len(asked) > 1:
+        raise InputError(f"--{asked[0]} and --{asked[1]}: only one way of output; choose one")
+    return asked[0] if asked else "terminal"

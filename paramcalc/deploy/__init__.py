@@ -1,0 +1,1 @@
+"""What a model needs when it runs: number formats now."""

@@ -1,0 +1,36 @@
+"""Exceptions: one tree, one line each.
+
+``ParamcalcError`` is the root. The command line prints any of them as one line on standard error
+and leaves with exit code 2.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class ParamcalcError(Exception):
+    """Root of everything this package raises on purpose."""
+
+
+class InputError(ParamcalcError, ValueError):
+    """Something given by the user cannot be used; the message names field, value, rule and fix."""
+
+
+class UnknownPreset(InputError):
+    """No preset, file or known spelling answers to the name; the message suggests the nearest."""
+
+
+class SpecError(InputError):
+    """A model specification breaks a rule."""
+
+
+class FileError(InputError):
+    """A file cannot be read as a model specification."""
+
+
+def did_you_mean(name: str, known: Iterable[str], *, most: int = 3) -> str:
+    """Return `` (did you mean a, b?)`` for the nearest known names, or an empty string."""
+    near = difflib.get_close_matches(name, list(known), n=most, cutoff=0.5)
+    return f" (did you mean {', '.join(near)}?)" if near else ""

@@ -1,0 +1,135 @@
+"""Which layers share which fields: a spec's sections merged, group by group.
+
+Only plain arithmetic touches ``n_layers``, so that it may be an array or a symbol.
+"""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from paramcalc.numbers import Num, ceil_div
+
+if TYPE_CHECKING:
+    from paramcalc.spec import EncoderSpec, LayerSpec, ModelSpec
+
+Range = tuple[Num, Num, Num]
+_DENSE = SimpleNamespace(n_experts=0)
+
+
+def is_literal(value: Any, number: int) -> bool:
+    """Whether a value is that very int (arrays and symbols never are): a switch, not a size."""
+    return type(value) is int and value == number
+
+
+class View:
+    """The fields of one kind of layer: the innermost section that states a field wins."""
+
+    def __init__(self, *sections: Any) -> None:
+        self.sections = sections
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return the field from the innermost section that states it, else ``default``."""
+        for section in self.sections:
+            value = getattr(section, name, None)
+            if value is not None:
+                return value
+        return default
+
+    @property
+    def has_ffn(self) -> bool:
+        """Whether the layer has a feed-forward part at all."""
+        return bool(self.get("ffn", True))
+
+    @property
+    def is_moe(self) -> bool:
+        """Whether the layer has experts."""
+        return self.has_ffn and not is_literal(self.get("n_experts", 0), 0)
+
+    def traits(self) -> tuple[str, str]:
+        """Name the kind of attention and of feed-forward part, for labels."""
+        attention = "chunked" if self.get("chunk") is not None else "full"
+        attention = "sliding" if self.get("window") is not None else attention
+        ffn = ("moe" if self.is_moe else "dense") if self.has_ffn else "attention-only"
+        return attention, ffn
+
+
+class Group(NamedTuple):
+    """Layers of one kind: their label, the view of their fields, and where they stand.
+
+    ``ranges`` are (first, stop, step) triples of layer numbers.
+    """
+
+    label: str
+    view: View
+    ranges: tuple[Range, ...]
+
+    @property
+    def n_layers(self) -> Num:
+        """How many layers there are of this kind."""
+        total: Num = 0
+        for first, stop, step in self.ranges:
+            span = stop - first
+            total = total + (span if is_literal(step, 1) else ceil_div(span, step))
+        return total
+
+
+def groups(section: ModelSpec | EncoderSpec, spec: ModelSpec) -> list[Group]:
+    """Return the kinds of layers of a stack; ``section`` is the spec itself or its encoder.
+
+    Equal kinds inside one pattern are one group. Labels name what differs: attention, feed-forward
+    part, or a number.
+    """
+    outer = (section, spec) if section is not spec else (spec,)
+    n, dense = section.n_layers, spec.n_dense_layers
+    kinds: list[tuple[View, tuple[Range, ...]]] = []
+    if section.layers is not None:
+        stated: Num = sum(g.repeat for g in section.layers if g.repeat is not None)
+        start: Num = 0
+        for group in section.layers:
+            stop = start + (n - stated if group.repeat is None else group.repeat)
+            for kind, places in _distinct(group.pattern or (group,)):
+                period = len(group.pattern or (group,))
+                inner = (kind,) if kind is group else (kind, group)
+                ranges = tuple((start + p, stop, period) for p in places)
+                kinds.append((View(*inner, *outer), ranges))
+            start = stop
+    elif section is spec and dense is not None and not is_literal(dense, 0):
+        kinds = [(View(_DENSE, *outer), ((0, dense, 1),)), (View(*outer), ((dense, n, 1),))]
+    else:
+        kinds = [(View(*outer), ((0, n, 1),))]
+    labels = _labels([view for view, _ in kinds])
+    return [Group(name, view, r) for name, (view, r) in zip(labels, kinds, strict=True)]
+
+
+def _distinct(pattern: tuple[LayerSpec, ...]) -> list[tuple[LayerSpec, list[int]]]:
+    """Return each different kind of a pattern with its places."""
+    found: list[tuple[LayerSpec, list[int]]] = []
+    for place, kind in enumerate(pattern):
+        for other, places in found:
+            if _same(other, kind):
+                places.append(place)
+                break
+        else:
+            found.append((kind, [place]))
+    return found
+
+
+def _same(a: LayerSpec, b: LayerSpec) -> bool:
+    """Whether two kinds state the same fields (identity where a value is not a plain one)."""
+    for name in type(a).model_fields:
+        x, y = getattr(a, name), getattr(b, name)
+        if x is not y and not (type(x) is type(y) and type(x) in (int, str, bool) and x == y):
+            return False
+    return True
+
+
+def _labels(views: list[View]) -> list[str]:
+    given = [getattr(view.sections[0], "label", None) for view in views]
+    if len(views) == 1:
+        return [given[0] or ""]
+    traits = [view.traits() for view in views]
+    differ = [len({t[i] for t in traits}) > 1 for i in range(2)]
+    names = ["-".join(t[i] for i in range(2) if differ[i]) for t in traits]
+    names = [own or name for own, name in zip(given, names, strict=True)]
+    return [n if n and names.count(n) == 1 else f"{n}{i}" for i, n in enumerate(names)]

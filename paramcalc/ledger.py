@@ -1,0 +1,185 @@
+"""The ledger: a model as a list of rows, and the sums over them.
+
+Three kinds of row exist, and no quantity knows anything else about an architecture:
+
+* ``Tensor``: weights, with shape, copies, active copies, use and shard rule;
+* ``Operation``: work that has no weights of its own (attention scores and their weighted sum);
+* ``Cache``: what a sequence leaves behind for its next token.
+
+A row counts one block when a block yields it, and the whole model once ``times`` has multiplied it
+by the layers that hold the block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from math import prod
+from typing import Literal, NamedTuple, TypeAlias
+
+from paramcalc.numbers import Num
+from paramcalc.sight import Sight
+
+Role: TypeAlias = Literal["embedding", "position", "attention", "ffn", "router", "norm", "head"]
+"""What a tensor is part of."""
+
+Use: TypeAlias = Literal["matmul", "lookup", "scale", "bias", "buffer"]
+"""How a tensor enters the forward pass; only ``matmul`` costs FLOPs under this package's rule, and
+a ``buffer`` is stored in a checkpoint without being a parameter."""
+
+Stream: TypeAlias = Literal["token", "source", "sequence"]
+"""What a row runs on: each token, each token of an encoder's input, or once a sequence."""
+
+Shard: TypeAlias = Literal["column", "row", "vocab", "expert+column", "expert+row", "replicated"]
+"""How tensor and expert parallelism split a tensor."""
+
+ROLES: tuple[Role, ...] = ("embedding", "position", "attention", "ffn", "router", "norm", "head")
+
+
+class Tensor(NamedTuple):
+    """Weights of one shape.
+
+    ``shape`` is (out, in) for a matrix. ``copies`` are stored; ``active`` of them are used for any
+    one token (top-k experts); ``runs`` is how many times a token is multiplied by one: equal to
+    ``active`` except for a tied head (stored 0, run 1) and shared layers (stored once, run L times).
+    """
+
+    name: str
+    role: Role
+    shape: tuple[Num, ...]
+    use: Use = "matmul"
+    shard: Shard = "replicated"
+    copies: Num = 1
+    active: Num = 1
+    runs: Num = 1
+    stream: Stream = "token"
+
+    @property
+    def elements(self) -> Num:
+        """Elements of one copy."""
+        return prod(self.shape)
+
+    @property
+    def params(self) -> Num:
+        """Stored parameters: copies x elements (0 for a buffer)."""
+        return self.copies * self.elements if self.use != "buffer" else 0
+
+    @property
+    def active_params(self) -> Num:
+        """Parameters used for one token: active copies x elements (0 for a buffer)."""
+        return self.active * self.elements if self.use != "buffer" else 0
+
+    @property
+    def stored(self) -> Num:
+        """Elements a checkpoint holds: parameters and buffers alike."""
+        return self.copies * self.elements
+
+    @property
+    def flops(self) -> Num:
+        """Forward FLOPs of one token, a multiply-add counted as 2; 0 unless it is a matmul."""
+        return 2 * self.runs * self.elements if self.use == "matmul" else 0
+
+    def times(self, count: Num, prefix: str, stream: Stream, shared: bool) -> Tensor:
+        """Return this row for ``count`` layers; shared layers are stored once and run ``count`` times."""
+        stored = 1 if shared else count
+        return self._replace(
+            name=prefix + self.name,
+            copies=self.copies * stored,
+            active=self.active * stored,
+            runs=self.runs * count,
+            stream=stream if self.stream == "token" else self.stream,
+        )
+
+
+class Operation(NamedTuple):
+    """Work between positions: ``flops_per_pair`` for each (token, position it sees) pair.
+
+    ``copies`` are the layers it runs in; ``role`` names the component it is part of.
+    """
+
+    name: str
+    role: Role
+    flops_per_pair: Num
+    sight: Sight
+    copies: Num = 1
+    stream: Stream = "token"
+
+    def times(self, count: Num, prefix: str, stream: Stream, shared: bool) -> Operation:
+        """Return this row for ``count`` layers; sharing weights does not share work."""
+        return self._replace(name=prefix + self.name, copies=self.copies * count, stream=stream)
+
+
+class Cache(NamedTuple):
+    """What is kept for the next token: ``per_position`` elements for each position kept in sight,
+    and ``constant`` elements whatever the length."""
+
+    name: str
+    per_position: Num
+    sight: Sight
+    copies: Num = 1
+    constant: Num = 0
+
+    def elements(self, n: Num) -> Num:
+        """Elements kept in all layers after a sequence of ``n`` tokens."""
+        return self.copies * (self.per_position * self.sight.kept(n) + self.constant)
+
+    def times(self, count: Num, prefix: str, stream: Stream, shared: bool) -> Cache:
+        """Return this row for ``count`` layers; every layer keeps its own cache."""
+        return self._replace(name=prefix + self.name, copies=self.copies * count)
+
+
+Row: TypeAlias = Tensor | Operation | Cache
+
+
+class LayerRows(NamedTuple):
+    """The rows of one layer of a kind, and which layers are of that kind.
+
+    ``ranges`` are (first, stop, step) triples of layer numbers; ``stack`` is empty for the decoder;
+    ``shared`` layers are stored once and run ``n_layers`` times.
+    """
+
+    stack: str
+    label: str
+    n_layers: Num
+    ranges: tuple[tuple[Num, Num, Num], ...]
+    rows: tuple[Row, ...]
+    stream: Stream = "token"
+    shared: bool = False
+
+    @property
+    def prefix(self) -> str:
+        """What the names of its rows start with, such as ``encoder.layers.moe.*.``."""
+        return ".".join(p for p in (self.stack, "layers", self.label, "*") if p) + "."
+
+    def all_rows(self) -> Iterator[Row]:
+        """Yield the rows multiplied by the layers that hold them."""
+        for row in self.rows:
+            yield row.times(self.n_layers, self.prefix, self.stream, self.shared)
+
+
+class Ledger(NamedTuple):
+    """All rows of a model. ``outer`` rows stand once, outside any layer."""
+
+    outer: tuple[Row, ...]
+    layers: tuple[LayerRows, ...]
+    rows: tuple[Row, ...]
+
+    @classmethod
+    def of(cls, outer: Iterable[Row], layers: Iterable[LayerRows]) -> Ledger:
+        """Make a ledger, with ``rows`` flattened once."""
+        outer, layers = tuple(outer), tuple(layers)
+        return cls(outer, layers, outer + tuple(r for kind in layers for r in kind.all_rows()))
+
+    @property
+    def tensors(self) -> tuple[Tensor, ...]:
+        """The rows with weights."""
+        return tuple(r for r in self.rows if isinstance(r, Tensor))
+
+    @property
+    def operations(self) -> tuple[Operation, ...]:
+        """The rows of work between positions."""
+        return tuple(r for r in self.rows if isinstance(r, Operation))
+
+    @property
+    def caches(self) -> tuple[Cache, ...]:
+        """The rows kept for the next token."""
+        return tuple(r for r in self.rows if isinstance(r, Cache))

@@ -1,0 +1,193 @@
+"""Model: a specification with its ledger, and every quantity as an attribute or a method."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from paramcalc.build import Plan, ledger_of, plan
+from paramcalc.deploy import formats
+from paramcalc.errors import SpecError
+from paramcalc.ledger import Ledger, Role
+from paramcalc.quantities import flops, memory, params
+
+if TYPE_CHECKING:
+    from paramcalc.spec import ModelSpec
+
+DEFAULT_CONTEXT = 2048
+"""Tokens assumed where neither the model nor the caller states a context."""
+
+
+class Params:
+    """Parameter counts, exact."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+
+    @cached_property
+    def total(self) -> int:
+        """Stored parameters; a tied head counts once, buffers not at all."""
+        return params.total(self._ledger)
+
+    @cached_property
+    def active(self) -> int:
+        """Parameters one token uses: the top-k experts, and everything else."""
+        return params.active(self._ledger)
+
+    @cached_property
+    def non_embedding(self) -> int:
+        """Parameters outside embeddings, position tables and the head."""
+        return params.non_embedding(self._ledger)
+
+    @cached_property
+    def buffers(self) -> int:
+        """Values stored beside the parameters (router corrections)."""
+        return params.buffers(self._ledger)
+
+    @cached_property
+    def by_component(self) -> dict[Role, int]:
+        """Parameters of each component."""
+        return params.by_component(self._ledger)
+
+    @cached_property
+    def by_kind(self) -> list[params.LayerKind]:
+        """One layer of each kind."""
+        return params.by_kind(self._ledger)
+
+    @cached_property
+    def by_layer(self) -> list[tuple[str, int, int]]:
+        """(stack, layer number, parameters) for every layer."""
+        return params.by_layer(self._ledger)
+
+
+class Flops:
+    """Forward and training FLOPs, exact; a multiply-add is 2."""
+
+    def __init__(self, ledger: Ledger, context: int) -> None:
+        self._ledger = ledger
+        self._context = context
+
+    def per_token(self, n: int | None = None) -> int:
+        """Forward FLOPs of a token that sees n positions (default: the model's context)."""
+        return flops.per_token(self._ledger, self._n(n))
+
+    @cached_property
+    def matmul_per_token(self) -> int:
+        """The part in matrices, head and routers included."""
+        return flops.matmul_per_token(self._ledger)
+
+    @cached_property
+    def router_per_token(self) -> int:
+        """The routers' share of ``matmul_per_token``."""
+        return flops.router_per_token(self._ledger)
+
+    def attention_per_token(self, n: int | None = None) -> int:
+        """The part between positions, for a token that sees n of them."""
+        return flops.attention_per_token(self._ledger, self._n(n))
+
+    def prefill(self, n: int | None = None, *, all_pairs: bool = False) -> int:
+        """Forward FLOPs of n tokens: the causal sum, or n x n pairs with ``all_pairs``."""
+        fold = flops.prefill_all_pairs if all_pairs else flops.prefill
+        return fold(self._ledger, self._n(n))
+
+    def training(self, n: int | None = None) -> int:
+        """FLOPs to train on n tokens: 3 x ``prefill``."""
+        return flops.training(self._ledger, self._n(n))
+
+    @cached_property
+    def crossover(self) -> int | None:
+        """The smallest n at which attention costs as much as the matmuls; None if it never does."""
+        return flops.crossover(self._ledger)
+
+    def _n(self, n: int | None) -> int:
+        return self._context if n is None else n
+
+
+class Memory:
+    """Bytes of weights and of the KV cache."""
+
+    def __init__(self, ledger: Ledger, context: int) -> None:
+        self._ledger = ledger
+        self._context = context
+
+    def weight_bytes(self, dtype: str = "bf16") -> int:
+        """Bytes of all weights in a format: fp32, bf16, fp8, int8 or int4. Raises ``InputError``."""
+        return formats.weight_bytes(self._ledger, formats.find(dtype))
+
+    def kv_bytes(self, n: int | None = None, *, batch: int = 1, dtype: str = "bf16") -> int:
+        """Cache bytes of ``batch`` sequences of n tokens (default: the model's context)."""
+        n = self._context if n is None else n
+        return memory.kv_bytes(self._ledger, n, batch, formats.find(dtype).bits)
+
+    def kv_bytes_per_token(self, n: int = 0, *, dtype: str = "bf16") -> int:
+        """Bytes the next token adds to a cache of n tokens; n = 0 gives the first token's."""
+        return memory.kv_bytes_next(self._ledger, n, formats.find(dtype).bits)
+
+
+class Model:
+    """A model that can be asked. Immutable; ``with_`` returns a changed copy."""
+
+    def __init__(self, spec: ModelSpec, *, name: str | None = None) -> None:
+        self.spec = spec
+        self.name = name or spec.name or "model"
+
+    @cached_property
+    def plan(self) -> Plan:
+        """The blocks and where they stand."""
+        return plan(self.spec)
+
+    @cached_property
+    def ledger(self) -> Ledger:
+        """Every tensor, operation and cache."""
+        return ledger_of(self.plan)
+
+    @property
+    def context(self) -> int:
+        """Tokens that figures are given for: the spec's context, else 2,048 (assumed)."""
+        return self.spec.context or DEFAULT_CONTEXT
+
+    @cached_property
+    def params(self) -> Params:
+        """Parameter counts."""
+        return Params(self.ledger)
+
+    @cached_property
+    def flops(self) -> Flops:
+        """FLOPs."""
+        return Flops(self.ledger, self.context)
+
+    @cached_property
+    def memory(self) -> Memory:
+        """Bytes."""
+        return Memory(self.ledger, self.context)
+
+    def with_(self, **fields: Any) -> Model:
+        """Return this model with fields of its spec changed, all rules checked again.
+
+        Fields take their full or short names. Raises ``SpecError``.
+        """
+        return Model(changed(self.spec, fields), name=self.name)
+
+    def __repr__(self) -> str:
+        return f"<paramcalc.Model {self.name}: {self.params.total:,} parameters>"
+
+
+def changed(spec: ModelSpec, fields: dict[str, Any]) -> ModelSpec:
+    """Return a spec with fields changed (dotted names reach inner sections), checked again.
+
+    Raises ``SpecError`` with one line.
+    """
+    from pydantic import ValidationError
+
+    from paramcalc import rules
+    from paramcalc.spec import ModelSpec
+
+    data = spec.model_dump(exclude_unset=True)
+    try:
+        for name, value in fields.items():
+            rules.place(data, name, value)
+        return ModelSpec.model_validate(data)
+    except ValidationError as error:
+        raise SpecError(rules.explain(error)) from None
+    except ValueError as error:
+        raise SpecError(str(error)) from None

@@ -1,0 +1,105 @@
+"""Ratios of a shape, and the rules of thumb beside the exact figure."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import NamedTuple
+
+from paramcalc.blocks import Attention, FeedForward, LatentAttention, MixtureOfExperts
+from paramcalc.build import Plan
+from paramcalc.ledger import Ledger, Role, Tensor
+from paramcalc.numbers import Num
+from paramcalc.quantities import flops, params
+
+
+class Ratios(NamedTuple):
+    """One kind of layer as ratios; ints only.
+
+    ``neurons_per_width``: active hidden neurons over d_model; ``heads_per_width``: n_heads x
+    head_dim over d_model; ``qk_rank`` and ``ov_rank``: the largest rank of one head's d x d maps
+    W_Q W_K^T and W_V W_O; ``ffn_share``: feed-forward matrices over attention and feed-forward
+    matrices of the layer, all experts counted.
+    """
+
+    name: str
+    ffn_share: Fraction
+    neurons_per_width: Fraction
+    heads_per_width: Fraction
+    n_heads: int
+    qk_rank: int
+    ov_rank: int
+
+
+def ratios(plan: Plan, ledger: Ledger) -> list[Ratios]:
+    """Return the ratios of each kind of layer."""
+    found = []
+    kinds = params.by_kind(ledger)
+    for layer, rows, kind in zip(plan.layers, ledger.layers, kinds, strict=True):
+        mixer = next(b for b in layer.blocks if isinstance(b, Attention | LatentAttention))
+        if isinstance(mixer, LatentAttention):
+            qk = mixer.qk_nope_head_dim + mixer.qk_rope_head_dim
+        else:
+            qk = mixer.head_dim
+        d = mixer.d_model
+        tensors = [r for r in rows.rows if isinstance(r, Tensor)]
+        ffn, attention = matrices(tensors, "ffn"), matrices(tensors, "attention")
+        found.append(
+            Ratios(
+                kind.name,
+                Fraction(ffn, ffn + attention),
+                Fraction(_neurons(layer.blocks), d),
+                Fraction(mixer.n_heads * qk, d),
+                mixer.n_heads,
+                min(qk, d),
+                min(mixer.v_head_dim, d),
+            )
+        )
+    return found
+
+
+def matrices(tensors: list[Tensor], role: Role) -> Num:
+    """Return the parameters of one role's matrices: biases, sinks and norms left out."""
+    return sum(t.params for t in tensors if t.role == role and t.use == "matmul")
+
+
+def _neurons(blocks: tuple[object, ...]) -> int:
+    for block in blocks:
+        if isinstance(block, FeedForward):
+            return block.d_ff
+        if isinstance(block, MixtureOfExperts):
+            return block.top_k * block.d_expert + (block.d_shared or 0)
+    return 0
+
+
+class Rule(NamedTuple):
+    """A rule of thumb, what it gives, and the exact figure it stands for."""
+
+    name: str
+    gives: int
+    of: str
+    exact: int
+
+    @property
+    def error(self) -> Fraction:
+        """(rule - exact) / exact."""
+        return Fraction(self.gives - self.exact, self.exact)
+
+
+def rules_of_thumb(plan: Plan, ledger: Ledger, n: int) -> list[Rule]:
+    """Return 12 L d^2, 2N and 6N beside the exact figures; ints only.
+
+    12 L d² (Kaplan et al. 2020) stands for the parameters outside embeddings and head; 2N and 6N
+    take N = active parameters and stand for the forward and training FLOPs a token, averaged over
+    a sequence of n.
+    """
+    layers = sum(layer.n_layers for layer in plan.layers)
+    d = next(
+        b.d_model for b in plan.layers[0].blocks if isinstance(b, Attention | LatentAttention)
+    )
+    active, forward = params.active(ledger), flops.prefill(ledger, n)
+    return [
+        Rule("12 L d²", 12 * layers * d * d, "non-embedding",
+             params.non_embedding(ledger)),
+        Rule("2 N n", 2 * active * n, "forward", forward),
+        Rule("6 N n", 6 * active * n, "training", 3 * forward),
+    ]

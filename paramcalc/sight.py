@@ -1,0 +1,123 @@
+"""What a token sees: how many positions attention compares it with.
+
+Each class answers three questions in plain arithmetic: ``positions(n)``, what the n-th token of a
+sequence sees; ``pairs(n)``, the sum of that over n tokens, exact; ``kept(n)``, how many positions
+a cache holds after n tokens.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from paramcalc.numbers import Num, minimum, triangle
+
+
+class Causal(NamedTuple):
+    """Every position up to the token itself."""
+
+    def positions(self, n: Num) -> Num:
+        """The n-th token sees n positions."""
+        return n
+
+    def pairs(self, n: Num) -> Num:
+        """n (n + 1) / 2."""
+        return triangle(n)
+
+    def kept(self, n: Num) -> Num:
+        """All n."""
+        return n
+
+
+class Window(NamedTuple):
+    """The last ``size`` positions, the token itself included."""
+
+    size: Num
+
+    def positions(self, n: Num) -> Num:
+        """min(n, W)."""
+        return minimum(n, self.size)
+
+    def pairs(self, n: Num) -> Num:
+        """W (W + 1) / 2 + (n - W) W once n passes W."""
+        m = minimum(n, self.size)
+        return triangle(m) + (n - m) * m
+
+    def kept(self, n: Num) -> Num:
+        """min(n, W)."""
+        return minimum(n, self.size)
+
+
+class Chunk(NamedTuple):
+    """The positions of the token's own chunk of ``size``, up to the token itself."""
+
+    size: Num
+
+    def positions(self, n: Num) -> Num:
+        """The place of token n inside its chunk."""
+        return n - (n - 1) // self.size * self.size
+
+    def pairs(self, n: Num) -> Num:
+        """Whole chunks of C (C + 1) / 2 and one begun."""
+        whole = n // self.size
+        return whole * triangle(self.size) + triangle(n - whole * self.size)
+
+    def kept(self, n: Num) -> Num:
+        """min(n, C): an engine keeps a chunk's worth."""
+        return minimum(n, self.size)
+
+
+class Sparse(NamedTuple):
+    """Causal, but only the best ``top_k`` positions that an indexer picks; all stay cached."""
+
+    top_k: Num
+
+    def positions(self, n: Num) -> Num:
+        """min(n, k)."""
+        return minimum(n, self.top_k)
+
+    def pairs(self, n: Num) -> Num:
+        """As a window of k: the count does not depend on which positions are picked."""
+        return Window(self.top_k).pairs(n)
+
+    def kept(self, n: Num) -> Num:
+        """All n: any of them may be picked later."""
+        return n
+
+
+class Both(NamedTuple):
+    """Every position of the sequence, before and after (encoders, cross attention)."""
+
+    def positions(self, n: Num) -> Num:
+        """n."""
+        return n
+
+    def pairs(self, n: Num) -> Num:
+        """n x n."""
+        return n * n
+
+    def kept(self, n: Num) -> Num:
+        """All n."""
+        return n
+
+
+class BothWindow(NamedTuple):
+    """Positions at most ``size // 2`` away on either side (ModernBERT's local attention)."""
+
+    size: Num
+
+    def positions(self, n: Num) -> Num:
+        """min(n, 2 (W // 2) + 1): a token far from both ends."""
+        return minimum(n, self.size // 2 * 2 + 1)
+
+    def pairs(self, n: Num) -> Num:
+        """n + 2 x the sum over tokens of min(tokens before, W // 2)."""
+        reach = self.size // 2
+        m = minimum(n, reach + 1)
+        return n + 2 * (triangle(m - 1) + (n - m) * reach)
+
+    def kept(self, n: Num) -> Num:
+        """All n: an encoder keeps no cache."""
+        return n
+
+
+Sight = Causal | Window | Chunk | Sparse | Both | BothWindow

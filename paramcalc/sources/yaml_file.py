@@ -1,0 +1,97 @@
+"""Read a specification from YAML, treating the file as something a stranger wrote."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from paramcalc.errors import FileError
+
+try:
+    from yaml import CSafeLoader as _Base
+except ImportError:  # PyYAML without libyaml
+    from yaml import SafeLoader as _Base  # type: ignore[assignment]
+
+MOST_BYTES = 262_144
+"""A specification is a page; anything near this is something else."""
+MOST_BRACKETS = 2_000
+
+
+class _Loader(_Base):
+    """The safe loader, refusing a key that stands twice in one mapping."""
+
+
+def _mapping(loader: _Loader, node: yaml.MappingNode) -> dict[Any, Any]:
+    seen = set()
+    for key, _ in node.value:
+        if key.value in seen and isinstance(key.value, str):
+            raise yaml.constructor.ConstructorError(
+                None, None, f"{key.value} stands twice", key.start_mark
+            )
+        seen.add(key.value if isinstance(key.value, str) else id(key))
+    return dict(loader.construct_pairs(node, deep=True))
+
+
+_Loader.add_constructor("tag:yaml.org,2002:map", _mapping)
+
+
+def read(path: Path) -> dict[str, Any]:
+    """Return the fields in a YAML file. Raises ``FileError`` with one line."""
+    try:
+        with path.open("rb") as file:
+            raw = file.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise FileError(f"{path}: {(error.strerror or 'cannot be read').lower()}") from None
+    if len(raw) > MOST_BYTES:
+        raise FileError(f"{path}: larger than {MOST_BYTES:,} bytes; a specification is a page")
+    try:
+        text = raw.decode()
+    except UnicodeDecodeError as error:
+        raise FileError(f"{path}: not UTF-8 at byte {error.start}; save it as UTF-8") from None
+    return parse(text, str(path))
+
+
+def parse(text: str, where: str) -> dict[str, Any]:
+    """Return the fields in YAML text; ``where`` names it in messages. Raises ``FileError``."""
+    if _too_deep(text):
+        raise FileError(f"{where}: nested too deeply for a specification")
+    try:
+        if "*" in text and _has_alias(text):
+            raise FileError(f"{where}: YAML aliases (*name) are not read; write the fields out")
+        data = yaml.load(text, Loader=_Loader)
+    except yaml.YAMLError as error:
+        raise FileError(f"{where}: {_one_line(error)}") from None
+    except (ValueError, RecursionError) as error:
+        raise FileError(f"{where}: broken YAML: {error}") from None
+    if data is None:
+        raise FileError(f"{where}: empty; write fields such as d_model: 4096")
+    if not isinstance(data, dict):
+        raise FileError(f"{where}: holds {type(data).__name__}, not fields; write d_model: 4096")
+    if "model_type" in data or "architectures" in data:
+        raise FileError(
+            f"{where}: looks like a framework's config.json; write its shape as fields such as"
+            " d_model: 4096 (docs/fields.md)"
+        )
+    return data
+
+
+def _too_deep(text: str) -> bool:
+    """Whether brackets or dashes could nest deeper than the C parser's stack is safe for."""
+    if text.count("[") + text.count("{") > MOST_BRACKETS:
+        return True
+    return any(
+        len(line) - len(line.lstrip(" -?:")) > 400 for line in text.splitlines()
+    )
+
+
+def _has_alias(text: str) -> bool:
+    return any(isinstance(e, yaml.AliasEvent) for e in yaml.parse(text, Loader=_Base))
+
+
+def _one_line(error: yaml.YAMLError) -> str:
+    problem = getattr(error, "problem", None) or str(error)
+    mark = getattr(error, "problem_mark", None)
+    place = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
+    return f"broken YAML: {place}{' '.join(str(problem).split())}"

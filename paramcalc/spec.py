@@ -1,0 +1,205 @@
+"""ModelSpec: what a person writes down about a model, checked once, at the door."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from paramcalc import rules
+
+Count = Annotated[int, Field(strict=True, ge=1, le=rules.MOST_COUNT)]
+"""How many of something there are: layers, heads, experts."""
+CountOrNone = Annotated[int, Field(strict=True, ge=0, le=rules.MOST_COUNT)]
+Size = Annotated[int, Field(strict=True, ge=1, le=rules.MOST_SIZE)]
+"""A width in elements."""
+Tokens = Annotated[int, Field(strict=True, ge=1, le=rules.MOST_TOKENS)]
+"""A length in tokens."""
+Flag = Annotated[bool, Field(strict=True)]
+Biases = Annotated[str, Field(pattern="^q?k?v?o?$")]
+
+if TYPE_CHECKING:
+    _Latent: TypeAlias = "LatentSpec | None"
+    _Pattern: TypeAlias = "tuple[LayerSpec, ...] | None"
+    _Groups: TypeAlias = "tuple[LayerGroup, ...] | None"
+    _Encoder: TypeAlias = "EncoderSpec | None"
+    _About: TypeAlias = "About | None"
+else:
+    _Latent = _Pattern = _Groups = _Encoder = _About = Any
+
+
+class _Section(BaseModel):
+    """Frozen, unknown fields refused, short names and sizes such as ``8k`` understood.
+
+    A section's schema is built when one is first read, and inner sections are validated here
+    rather than through the outer schema: most models have none, and building all of them would
+    cost every start as much as the rest of the program.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _spelling(cls, data: Any) -> Any:
+        if not isinstance(data, dict):
+            return data
+        fields = rules.normalize(data)
+        for name in fields.keys() & _INNER.keys():
+            fields[name] = _read_inner(name, fields[name])
+        return fields
+
+
+class LatentSpec(_Section):
+    """Multi-head latent attention (DeepSeek-V2), with the indexer of V3.2 if its sizes are given."""
+
+    q_lora_rank: Size | None = None
+    kv_lora_rank: Size
+    qk_nope_head_dim: Size
+    qk_rope_head_dim: Size
+    v_head_dim: Size
+    index_n_heads: Count | None = None
+    index_head_dim: Size | None = None
+    index_top_k: Tokens | None = None
+
+
+class LayerFields(_Section):
+    """Everything that may differ from layer to layer. What an inner section leaves out stays as in
+    the section around it."""
+
+    n_heads: Count | None = None
+    n_kv_heads: Count | None = None
+    head_dim: Size | None = None
+    v_head_dim: Size | None = None
+    window: Tokens | None = None
+    chunk: Tokens | None = None
+    attention_bias: Biases | None = None
+    qk_norm: Literal["none", "head", "per_head", "full"] | None = None
+    sinks: Flag | None = None
+    mla: _Latent = None
+    ffn: Flag | None = None
+    d_ff: Size | None = None
+    gated_ffn: Flag | None = None
+    ffn_bias: Flag | None = None
+    n_experts: CountOrNone | None = None
+    top_k: Count | None = None
+    d_expert: Size | None = None
+    n_shared_experts: CountOrNone | None = None
+    d_shared: Size | None = None
+    shared_gate: Flag | None = None
+    router_bias: Flag | None = None
+    router_correction: Literal["none", "parameter", "buffer"] | None = None
+    norm: Literal["rms", "layer", "none"] | None = None
+    norm_bias: Flag | None = None
+    norms_per_layer: Annotated[int, Field(strict=True, ge=0, le=16)] | None = None
+
+
+class LayerSpec(LayerFields):
+    """One kind of layer inside a pattern."""
+
+    label: Annotated[str, Field(pattern="^[a-z0-9-]+$")] | None = None
+
+
+class LayerGroup(LayerSpec):
+    """A run of layers: ``repeat`` of them, or all that the other groups leave over.
+
+    With ``pattern`` the run cycles through several kinds of layers.
+    """
+
+    repeat: Count | None = None
+    pattern: _Pattern = None
+
+
+class StackFields(LayerFields):
+    """What a decoder and an encoder both have. An encoder inherits all of it but its own layers."""
+
+    layers: _Groups = None
+    positions: Literal["none", "learned"] | None = None
+    n_positions: Tokens | None = None
+    position_offset: Annotated[int, Field(strict=True, ge=0, le=rules.MOST_COUNT)] | None = None
+    relative_buckets: Count | None = None
+    embedding_norm: Flag | None = None
+    final_norm: Flag | None = None
+
+
+class EncoderSpec(StackFields):
+    """The encoder of an encoder-decoder; the decoder gains cross attention."""
+
+    n_layers: Annotated[int, Field(strict=True, ge=1, le=rules.MOST_LAYERS)]
+
+
+class About(_Section):
+    """Where a preset comes from: never part of the count."""
+
+    source: str
+    published: str | int | None = None
+    where: str | None = None
+    hub: tuple[str, ...] = ()
+    note: str | None = None
+
+
+class ModelSpec(StackFields):
+    """A transformer language model, field by field. See ``docs/fields.md`` for each field.
+
+    Defaults: ``head_dim = d_model / n_heads``, ``n_kv_heads = n_heads``, dense, ``d_ff = 4 d_model``
+    or, gated, ``8 d_model / 3`` rounded up to ``ff_multiple_of``; no biases, RMSNorm, no learned
+    positions, an untied head. ``gpt2`` turns on biases everywhere, LayerNorm with a bias and
+    learned positions.
+
+    Raises pydantic's ``ValidationError`` for a field that is unknown, out of range or at odds with
+    another; ``paramcalc.load`` turns that into one line.
+    """
+
+    name: str | None = None
+    d_model: Size
+    n_layers: Annotated[int, Field(strict=True, ge=1, le=rules.MOST_LAYERS)]
+    n_heads: Count
+    vocab_size: Size
+    context: Tokens | None = None
+    tie_embeddings: Flag = False
+    gpt2: Flag = False
+    causal: Flag = True
+    ff_multiple_of: Size = 256
+    n_dense_layers: CountOrNone | None = None
+    encoder: _Encoder = None
+    d_embedding: Size | None = None
+    d_positions: Size | None = None
+    projection_bias: Flag = False
+    n_token_types: Count | None = None
+    head: Literal["lm", "masked", "none"] = "lm"
+    head_bias: Flag = False
+    pooler: Flag = False
+    share_layers: Flag = False
+    about: _About = None
+
+    @model_validator(mode="after")
+    def _rules(self) -> ModelSpec:
+        rules.check(self)
+        return self
+
+
+_INNER: dict[str, tuple[type[_Section], bool]] = {
+    "mla": (LatentSpec, False),
+    "encoder": (EncoderSpec, False),
+    "about": (About, False),
+    "layers": (LayerGroup, True),
+    "pattern": (LayerSpec, True),
+}
+"""Inner sections: their class, and whether there is a list of them."""
+
+
+def _read_inner(name: str, value: Any) -> Any:
+    kind, many = _INNER[name]
+    if value is None:
+        return None
+    if not many:
+        return _read_one(name, kind, value)
+    if not isinstance(value, list | tuple) or not value:
+        raise ValueError(f"{name} = {rules.shown(value)}: must be a list of sections; write - {{...}}")
+    return tuple(_read_one(f"{name}.{i}", kind, item) for i, item in enumerate(value))
+
+
+def _read_one(where: str, kind: type[_Section], value: Any) -> _Section:
+    try:
+        return kind.model_validate(value)
+    except ValidationError as error:
+        raise ValueError(rules.explain(error, where + ".")) from None

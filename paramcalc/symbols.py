@@ -1,0 +1,164 @@
+"""Symbols: numbers that remember how they were made.
+
+A ``Symbol`` stands where an int would and carries its value along. Counting code that runs on
+symbols yields its own formula: as text with names, as text with numbers, and as the integer. A
+formula is kept as a sum of products (a polynomial), whose factors may be floors, minima and maxima.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+Factor = tuple["Atom", int]
+Product = tuple[Factor, ...]
+
+_ORDER = ["L", "E", "k", "B", "n", "V", "H", "H_kv", "d_h", "d_v", "d", "d_ff", "d_e", "d_s"]
+
+
+class Atom:
+    """A named number, or ``floor``, ``ceil``, ``min`` or ``max`` of two formulas.
+
+    Atoms with the same text are equal, so that like terms meet.
+    """
+
+    def __init__(self, name: str, value: int, parts: tuple[Formula, ...] = ()) -> None:
+        self.name = name
+        self.value = value
+        self.parts = parts
+        self._text = self.text(lambda atom: atom.name)
+        base = self._text.partition("[")[0]
+        self.key = (_ORDER.index(base) if base in _ORDER else len(_ORDER), self._text)
+        """What orders factors inside a product: the card's order, then the text."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Atom) and self._text == other._text
+
+    def __hash__(self) -> int:
+        return hash(self._text)
+
+    def text(self, show: Callable[[Atom], str]) -> str:
+        """Return the atom as text, its named numbers shown by ``show``."""
+        if not self.parts:
+            return show(self)
+        a, b = (part.text(show) for part in self.parts)
+        if self.name in ("min", "max"):
+            return f"{self.name}({a}, {b})"
+        wrap = "({})" if len(self.parts[0].terms) > 1 else "{}"
+        fraction = f"{wrap.format(a)}/{b if b.isidentifier() or b.isdigit() else f'({b})'}"
+        exact = self.parts[0].value % self.parts[1].value == 0
+        return f"({fraction})" if exact else f"{self.name}({fraction})"
+
+
+class Formula:
+    """A sum of products with its value. Arithmetic with ints and other formulas gives formulas."""
+
+    def __init__(self, terms: dict[Product, int], value: int) -> None:
+        self.terms = {p: c for p, c in terms.items() if c}
+        self.value = value
+
+    def __add__(self, other: Any) -> Formula:
+        other = lift(other)
+        terms = dict(self.terms)
+        for product, count in other.terms.items():
+            terms[product] = terms.get(product, 0) + count
+        return Formula(terms, self.value + other.value)
+
+    __radd__ = __add__
+
+    def __neg__(self) -> Formula:
+        return Formula({p: -c for p, c in self.terms.items()}, -self.value)
+
+    def __sub__(self, other: Any) -> Formula:
+        return self + -lift(other)
+
+    def __rsub__(self, other: Any) -> Formula:
+        return lift(other) - self
+
+    def __mul__(self, other: Any) -> Formula:
+        other = lift(other)
+        terms: dict[Product, int] = {}
+        for a, m in self.terms.items():
+            for b, n in other.terms.items():
+                product = _multiply(a, b)
+                terms[product] = terms.get(product, 0) + m * n
+        return Formula(terms, self.value * other.value)
+
+    __rmul__ = __mul__
+
+    def __floordiv__(self, other: Any) -> Formula:
+        other = lift(other)
+        divisor = other.constant
+        if divisor and all(c % divisor == 0 for c in self.terms.values()):
+            terms = {p: c // divisor for p, c in self.terms.items()}
+            return Formula(terms, self.value // divisor)
+        if self.terms and all(c < 0 for c in self.terms.values()):
+            value = -(self.value // other.value)
+            return -_of(Atom("ceil", value, (-self, other)))
+        return _of(Atom("floor", self.value // other.value, (self, other)))
+
+    def __rfloordiv__(self, other: Any) -> Formula:
+        return lift(other) // self
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Formula | int) and self.text() == lift(other).text()
+
+    def __hash__(self) -> int:
+        return hash(self.text())
+
+    @property
+    def constant(self) -> int | None:
+        """The number this is if no symbol is in it, else None."""
+        if not self.terms:
+            return 0
+        return self.terms.get(()) if len(self.terms) == 1 else None
+
+    @staticmethod
+    def choose(a: Any, b: Any, which: int) -> Formula:
+        """Minimum (0) or maximum (1), called by ``paramcalc.numbers``."""
+        a, b = lift(a), lift(b)
+        value = (min, max)[which](a.value, b.value)
+        return _of(Atom(("min", "max")[which], value, (a, b)))
+
+    def text(self, show: Callable[[Atom], str] = lambda atom: atom.name) -> str:
+        """Return the formula with names, or with whatever ``show`` gives for a named number."""
+        parts: list[str] = []
+        for product, count in self.terms.items():
+            factors = [atom.text(show) + _power(power) for atom, power in product]
+            size = abs(count)
+            if size != 1 or not factors:
+                factors.insert(0, f"{size:,}" if not factors else str(size))
+            sign = ("-" if count < 0 else "") if not parts else (" - " if count < 0 else " + ")
+            parts.append(sign + "·".join(factors))
+        return "".join(parts) or "0"
+
+    def numbers(self) -> str:
+        """Return the formula with each named number written as its value."""
+        return self.text(lambda atom: str(atom.value))
+
+
+def symbol(name: str, value: int) -> Formula:
+    """Return a named number."""
+    return _of(Atom(name, value))
+
+
+def lift(value: Any) -> Formula:
+    """Return an int as a formula; a formula stays as it is."""
+    if isinstance(value, Formula):
+        return value
+    return Formula({(): int(value)}, int(value))
+
+
+def _of(atom: Atom) -> Formula:
+    return Formula({((atom, 1),): 1}, atom.value)
+
+
+def _power(power: int) -> str:
+    return "" if power == 1 else "".join("⁰¹²³⁴⁵⁶⁷⁸⁹"[int(digit)] for digit in str(power))
+
+
+def _multiply(a: Product, b: Product) -> Product:
+    powers: dict[Atom, int] = {}
+    for atom, power in a + b:
+        powers[atom] = powers.get(atom, 0) + power
+    return tuple(sorted(powers.items(), key=lambda item: item[0].key))
