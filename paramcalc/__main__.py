@@ -1,5 +1,19 @@
-"""``python -m paramcalc``."""
+"""``python -m paramcalc``, and the ``paramcalc`` script."""
 
-from paramcalc.cli.main import run
+from __future__ import annotations
 
-run()
+import sys
+
+
+def run() -> None:
+    """Run the command line and leave with its exit code; an interrupt is quiet from the start."""
+    try:
+        from paramcalc.cli.main import main
+
+        sys.exit(main(sys.argv[1:]))
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    run()

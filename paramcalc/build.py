@@ -103,8 +103,13 @@ def _stack(name: str, section: ModelSpec | EncoderSpec, spec: ModelSpec) -> list
     stream: Stream = "source" if encoding else "token"
     return [
         Layers(
-            name, g.label, g.n_layers, g.ranges, tuple(_layer(g.view, spec, encoding)),
-            stream, spec.share_layers,
+            name,
+            g.label,
+            g.n_layers,
+            g.ranges,
+            tuple(_layer(g.view, spec, encoding)),
+            stream,
+            spec.share_layers,
         )
         for g in groups(section, spec)
     ]
@@ -149,9 +154,7 @@ def _sight(view: View, generating: bool) -> Sight:
     return Causal() if generating else Both()
 
 
-def _attention(
-    name: str, view: View, spec: ModelSpec, sight: Sight, cached: bool
-) -> Attention:
+def _attention(name: str, view: View, spec: ModelSpec, sight: Sight, cached: bool) -> Attention:
     heads = view.get("n_heads")
     head_dim = view.get("head_dim")
     if head_dim is None:
@@ -228,9 +231,13 @@ def ledger_of(blocks: Plan) -> Ledger:
         (row for block in blocks.outer for row in block.rows()),
         (
             LayerRows(
-                kind.stack, kind.label, kind.n_layers, kind.ranges,
+                kind.stack,
+                kind.label,
+                kind.n_layers,
+                kind.ranges,
                 tuple(row for block in kind.blocks for row in block.rows()),
-                kind.stream, kind.shared,
+                kind.stream,
+                kind.shared,
             )
             for kind in blocks.layers
         ),

@@ -40,7 +40,7 @@ class Tensor(NamedTuple):
 
     ``shape`` is (out, in) for a matrix. ``copies`` are stored; ``active`` of them are used for any
     one token (top-k experts); ``runs`` is how many times a token is multiplied by one: equal to
-    ``active`` except for a tied head (stored 0, run 1) and shared layers (stored once, run L times).
+    ``active`` except for a tied head (stored 0, run 1) and shared layers (stored 1, run L times).
     """
 
     name: str
@@ -79,7 +79,7 @@ class Tensor(NamedTuple):
         return 2 * self.runs * self.elements if self.use == "matmul" else 0
 
     def times(self, count: Num, prefix: str, stream: Stream, shared: bool) -> Tensor:
-        """Return this row for ``count`` layers; shared layers are stored once and run ``count`` times."""
+        """Return this row for ``count`` layers; shared ones are stored once and all run."""
         stored = 1 if shared else count
         return self._replace(
             name=prefix + self.name,

@@ -111,7 +111,7 @@ class Memory:
         self._context = context
 
     def weight_bytes(self, dtype: str = "bf16") -> int:
-        """Bytes of all weights in a format: fp32, bf16, fp8, int8 or int4. Raises ``InputError``."""
+        """Bytes of all weights as fp32, bf16, fp8, int8 or int4. Raises ``InputError``."""
         return formats.weight_bytes(self._ledger, formats.find(dtype))
 
     def kv_bytes(self, n: int | None = None, *, batch: int = 1, dtype: str = "bf16") -> int:
@@ -179,15 +179,15 @@ def changed(spec: ModelSpec, fields: dict[str, Any]) -> ModelSpec:
     """
     from pydantic import ValidationError
 
-    from paramcalc import rules
+    from paramcalc import spelling
     from paramcalc.spec import ModelSpec
 
     data = spec.model_dump(exclude_unset=True)
     try:
         for name, value in fields.items():
-            rules.place(data, name, value)
+            spelling.place(data, name, value)
         return ModelSpec.model_validate(data)
     except ValidationError as error:
-        raise SpecError(rules.explain(error)) from None
+        raise SpecError(spelling.explain(error)) from None
     except ValueError as error:
         raise SpecError(str(error)) from None

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from paramcalc import rules
+from paramcalc import rules, spelling
 
 Count = Annotated[int, Field(strict=True, ge=1, le=rules.MOST_COUNT)]
 """How many of something there are: layers, heads, experts."""
@@ -43,14 +43,14 @@ class _Section(BaseModel):
     def _spelling(cls, data: Any) -> Any:
         if not isinstance(data, dict):
             return data
-        fields = rules.normalize(data)
+        fields = spelling.normalize(data)
         for name in fields.keys() & _INNER.keys():
             fields[name] = _read_inner(name, fields[name])
         return fields
 
 
 class LatentSpec(_Section):
-    """Multi-head latent attention (DeepSeek-V2), with the indexer of V3.2 if its sizes are given."""
+    """Multi-head latent attention (DeepSeek-V2), with V3.2's indexer if its sizes are given."""
 
     q_lora_rank: Size | None = None
     kv_lora_rank: Size
@@ -140,10 +140,10 @@ class About(_Section):
 class ModelSpec(StackFields):
     """A transformer language model, field by field. See ``docs/fields.md`` for each field.
 
-    Defaults: ``head_dim = d_model / n_heads``, ``n_kv_heads = n_heads``, dense, ``d_ff = 4 d_model``
-    or, gated, ``8 d_model / 3`` rounded up to ``ff_multiple_of``; no biases, RMSNorm, no learned
-    positions, an untied head. ``gpt2`` turns on biases everywhere, LayerNorm with a bias and
-    learned positions.
+    Defaults: ``head_dim = d_model / n_heads``, ``n_kv_heads = n_heads``, dense, ``d_ff`` 4 x
+    d_model or, gated, 8/3 x d_model rounded up to ``ff_multiple_of``; no biases, RMSNorm, no
+    learned positions, an untied head. ``gpt2`` turns on biases everywhere, LayerNorm with a bias
+    and learned positions.
 
     Raises pydantic's ``ValidationError`` for a field that is unknown, out of range or at odds with
     another; ``paramcalc.load`` turns that into one line.
@@ -194,7 +194,9 @@ def _read_inner(name: str, value: Any) -> Any:
     if not many:
         return _read_one(name, kind, value)
     if not isinstance(value, list | tuple) or not value:
-        raise ValueError(f"{name} = {rules.shown(value)}: must be a list of sections; write - {{...}}")
+        raise ValueError(
+            f"{name} = {spelling.shown(value)}: must be a list of sections; write - {{...}}"
+        )
     return tuple(_read_one(f"{name}.{i}", kind, item) for i, item in enumerate(value))
 
 
@@ -202,4 +204,4 @@ def _read_one(where: str, kind: type[_Section], value: Any) -> _Section:
     try:
         return kind.model_validate(value)
     except ValidationError as error:
-        raise ValueError(rules.explain(error, where + ".")) from None
+        raise ValueError(spelling.explain(error, where + ".")) from None

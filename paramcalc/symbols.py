@@ -73,7 +73,8 @@ class Formula:
         return self + -lift(other)
 
     def __rsub__(self, other: Any) -> Formula:
-        return lift(other) - self
+        result: Formula = lift(other) + -self
+        return result
 
     def __mul__(self, other: Any) -> Formula:
         other = lift(other)
@@ -92,7 +93,8 @@ class Formula:
         if divisor and all(c % divisor == 0 for c in self.terms.values()):
             terms = {p: c // divisor for p, c in self.terms.items()}
             return Formula(terms, self.value // divisor)
-        if self.terms and all(c < 0 for c in self.terms.values()):
+        moving = [c for p, c in self.terms.items() if p]
+        if moving and all(c < 0 for c in moving):
             value = -(self.value // other.value)
             return -_of(Atom("ceil", value, (-self, other)))
         return _of(Atom("floor", self.value // other.value, (self, other)))
@@ -116,9 +118,12 @@ class Formula:
     @staticmethod
     def choose(a: Any, b: Any, which: int) -> Formula:
         """Minimum (0) or maximum (1), called by ``paramcalc.numbers``."""
-        a, b = lift(a), lift(b)
-        value = (min, max)[which](a.value, b.value)
-        return _of(Atom(("min", "max")[which], value, (a, b)))
+        x, y = lift(a), lift(b)
+        value = (min, max)[which](x.value, y.value)
+        for one, other in ((x, y), (y, x)):
+            if which == 0 and one.constant in (0, 1) and other.constant is None:
+                return one  # a size is at least 1
+        return _of(Atom(("min", "max")[which], value, (x, y)))
 
     def text(self, show: Callable[[Atom], str] = lambda atom: atom.name) -> str:
         """Return the formula with names, or with whatever ``show`` gives for a named number."""
@@ -130,11 +135,12 @@ class Formula:
                 factors.insert(0, f"{size:,}" if not factors else str(size))
             sign = ("-" if count < 0 else "") if not parts else (" - " if count < 0 else " + ")
             parts.append(sign + "·".join(factors))
-        return "".join(parts) or "0"
+        text = "".join(parts) or "0"
+        return text[1:-1] if len(self.terms) == 1 and _wrapped(text) else text
 
     def numbers(self) -> str:
         """Return the formula with each named number written as its value."""
-        return self.text(lambda atom: str(atom.value))
+        return self.text(lambda atom: f"{atom.value:,}" if atom.value > 99_999 else str(atom.value))
 
 
 def symbol(name: str, value: int) -> Formula:
@@ -151,6 +157,16 @@ def lift(value: Any) -> Formula:
 
 def _of(atom: Atom) -> Formula:
     return Formula({((atom, 1),): 1}, atom.value)
+
+
+def _wrapped(text: str) -> bool:
+    """Whether one pair of brackets holds the whole text."""
+    depth = 0
+    for place, sign in enumerate(text):
+        depth += (sign == "(") - (sign == ")")
+        if depth == 0:
+            return sign == ")" and place == len(text) - 1
+    return False
 
 
 def _power(power: int) -> str:

@@ -43,8 +43,12 @@ class Attention(NamedTuple):
         source: Stream = "source" if self.cross else "token"
         has = self.biases.__contains__
         yield from linear(f"{own}.q", "attention", q, d, bias=has("q"), shard="column")
-        yield from linear(f"{own}.k", "attention", k, d, bias=has("k"), shard="column", stream=source)
-        yield from linear(f"{own}.v", "attention", v, d, bias=has("v"), shard="column", stream=source)
+        yield from linear(
+            f"{own}.k", "attention", k, d, bias=has("k"), shard="column", stream=source
+        )
+        yield from linear(
+            f"{own}.v", "attention", v, d, bias=has("v"), shard="column", stream=source
+        )
         yield from linear(f"{own}.o", "attention", d, o, bias=has("o"), shard="row")
         if self.sinks:
             yield Tensor(f"{own}.sinks", "attention", (self.n_heads,), "bias", "column")

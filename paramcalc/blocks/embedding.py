@@ -25,14 +25,19 @@ class Embedding(NamedTuple):
 
     def rows(self) -> Iterator[Row]:
         """Yield the table, the segment table and the projection."""
-        yield Tensor("embedding", "embedding", (self.vocab_size, self.d_embedding), "lookup", "vocab")
+        yield Tensor(
+            "embedding", "embedding", (self.vocab_size, self.d_embedding), "lookup", "vocab"
+        )
         if self.n_token_types is not None:
             yield Tensor(
                 "token_types", "embedding", (self.n_token_types, self.d_embedding), "lookup"
             )
         if self.project:
             yield from linear(
-                "embedding.project", "embedding", self.d_model, self.d_embedding,
+                "embedding.project",
+                "embedding",
+                self.d_model,
+                self.d_embedding,
                 bias=self.project_bias,
             )
 

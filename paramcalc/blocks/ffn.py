@@ -33,10 +33,22 @@ class FeedForward(NamedTuple):
         d, ff = self.d_model, self.d_ff
         for part in ("gate", "up") if self.gated else ("up",):
             yield from linear(
-                f"{self.name}.{part}", "ffn", ff, d,
-                bias=self.bias, shard=column, copies=self.copies, active=self.active,
+                f"{self.name}.{part}",
+                "ffn",
+                ff,
+                d,
+                bias=self.bias,
+                shard=column,
+                copies=self.copies,
+                active=self.active,
             )
         yield from linear(
-            f"{self.name}.down", "ffn", d, ff,
-            bias=self.bias, shard=row, copies=self.copies, active=self.active,
+            f"{self.name}.down",
+            "ffn",
+            d,
+            ff,
+            bias=self.bias,
+            shard=row,
+            copies=self.copies,
+            active=self.active,
         )

@@ -45,7 +45,9 @@ class MaskedHead(NamedTuple):
 
     def rows(self) -> Iterator[Row]:
         """Yield the dense layer, then the norm."""
-        yield from linear("head.dense", "head", self.d_embedding, self.d_model, bias=self.dense_bias)
+        yield from linear(
+            "head.dense", "head", self.d_embedding, self.d_model, bias=self.dense_bias
+        )
         yield from Norm("head.norm", (self.d_embedding,), self.norm_bias).rows()
 
 
@@ -56,4 +58,6 @@ class Pooler(NamedTuple):
 
     def rows(self) -> Iterator[Row]:
         """Yield the dense layer."""
-        yield from linear("pooler", "head", self.d_model, self.d_model, bias=True, stream="sequence")
+        yield from linear(
+            "pooler", "head", self.d_model, self.d_model, bias=True, stream="sequence"
+        )

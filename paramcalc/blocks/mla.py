@@ -44,13 +44,17 @@ class LatentAttention(NamedTuple):
         else:
             yield from linear(f"{own}.q_down", "attention", self.q_lora_rank, d, bias=has("q"))
             yield from Norm(f"{own}.q_norm", (self.q_lora_rank,), False).rows()
-            yield from linear(f"{own}.q_up", "attention", heads * width, self.q_lora_rank, shard="column")
+            yield from linear(
+                f"{own}.q_up", "attention", heads * width, self.q_lora_rank, shard="column"
+            )
         latent = self.kv_lora_rank + self.qk_rope_head_dim
         yield from linear(f"{own}.kv_down", "attention", latent, d, bias=has("k"))
         yield from Norm(f"{own}.kv_norm", (self.kv_lora_rank,), False).rows()
         up = heads * (self.qk_nope_head_dim + self.v_head_dim)
         yield from linear(f"{own}.kv_up", "attention", up, self.kv_lora_rank, shard="column")
-        yield from linear(f"{own}.o", "attention", d, heads * self.v_head_dim, bias=has("o"), shard="row")
+        yield from linear(
+            f"{own}.o", "attention", d, heads * self.v_head_dim, bias=has("o"), shard="row"
+        )
         yield Operation(f"{own}.scores", "attention", 2 * heads * width, self.sight)
         yield Operation(f"{own}.values", "attention", 2 * heads * self.v_head_dim, self.sight)
         yield Cache(f"{own}.latent", latent, self.sight)

@@ -104,23 +104,19 @@ def _version(wanted: bool) -> None:
 @app.callback(invoke_without_command=True)
 def _root(
     ctx: typer.Context,
-    version: bool = typer.Option(False, "--version", callback=_version, is_eager=True,
-                                 help="Print the version."),
+    version: bool = typer.Option(
+        False, "--version", callback=_version, is_eager=True, help="Print the version."
+    ),
 ) -> None:
     if ctx.invoked_subcommand is None:
         typer.echo(ctx.get_help())
-
-
-def run() -> None:
-    """Run the command line and leave with its exit code."""
-    gc.disable()  # a short life: collecting cycles while modules load buys nothing
-    sys.exit(main(sys.argv[1:]))
 
 
 def main(argv: list[str]) -> int:
     """Run one command line and return its exit code: 0, 2 for bad input, 130 if interrupted."""
     from paramcalc.errors import ParamcalcError
 
+    gc.disable()  # a short life: collecting cycles while modules load buys nothing
     click_error = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
     try:
         result = app(argv, standalone_mode=False, prog_name="paramcalc")
@@ -132,13 +128,23 @@ def main(argv: list[str]) -> int:
     except (typer.Abort, KeyboardInterrupt):
         return 130
     except BrokenPipeError:  # the reader has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         return 0
+    except OSError as error:
+        _drop_output()
+        return _fault(f"standard output: {(error.strerror or 'cannot be written').lower()}")
+    finally:
+        gc.enable()
     return result if isinstance(result, int) else 0
 
 
+def _drop_output() -> None:
+    """Point standard output away, so that leaving does not fail on it once more."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def _fault(message: str) -> int:
-    line = " ".join(message.split())
-    sys.stderr.write(f"paramcalc: {line}\n".encode(sys.stderr.encoding or "ascii", "replace").decode(
-        sys.stderr.encoding or "ascii"))
+    encoding = sys.stderr.encoding or "ascii"
+    line = f"paramcalc: {' '.join(message.split())}\n"
+    sys.stderr.write(line.encode(encoding, "replace").decode(encoding))
     return 2

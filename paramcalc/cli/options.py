@@ -26,8 +26,9 @@ def _size(*spellings: str, says: str) -> Any:
 
 ModelName = Annotated[
     str,
-    typer.Argument(metavar="MODEL", help="A preset or a YAML file.",
-                   autocompletion=complete_models),
+    typer.Argument(
+        metavar="MODEL", help="A preset or a YAML file.", autocompletion=complete_models
+    ),
 ]
 D = Annotated[str | None, _size("--d", says="d_model, the width of the stream.")]
 Layers = Annotated[str | None, _size("--layers", "-L", says="Number of layers.")]
@@ -38,12 +39,8 @@ Ff = Annotated[str | None, _size("--ff", says="d_ff, the width of the feed-forwa
 Vocab = Annotated[str | None, _size("--vocab", "-V", says="Size of the vocabulary.")]
 Experts = Annotated[str | None, _size("--experts", "-E", says="Experts a layer; 0 is dense.")]
 TopK = Annotated[str | None, _size("--top-k", "-k", says="Experts that work on a token.")]
-Context = Annotated[
-    str | None, _size("--context", "-n", says="Tokens in context; 1k is 1,024.")
-]
-Tie = Annotated[
-    bool | None, typer.Option("--tie/--no-tie", help="Tie the head to the embedding.")
-]
+Context = Annotated[str | None, _size("--context", "-n", says="Tokens in context; 1k is 1,024.")]
+Tie = Annotated[bool | None, typer.Option("--tie/--no-tie", help="Tie the head to the embedding.")]
 Gpt2 = Annotated[
     bool | None,
     typer.Option("--gpt2/--no-gpt2", help="Biases, LayerNorm, learned positions."),
@@ -53,8 +50,11 @@ Gated = Annotated[
 ]
 Set = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="FIELD=VALUE",
-                 help="Any other field, such as window=4096, mla.kv_lora_rank=512."),
+    typer.Option(
+        "--set",
+        metavar="FIELD=VALUE",
+        help="Any other field, such as window=4096, mla.kv_lora_rank=512.",
+    ),
 ]
 Batch = Annotated[str, typer.Option("--batch", metavar="N", help="Sequences in the KV cache.")]
 KvDtype = Annotated[
@@ -65,8 +65,9 @@ Csv = Annotated[bool, typer.Option("--csv", help="Print CSV with raw integers.")
 Markdown = Annotated[bool, typer.Option("--markdown", help="Print Markdown, raw integers.")]
 
 
-def overrides(sizes: dict[str, str | None], flags: dict[str, bool | None],
-              sets: list[str] | None) -> dict[str, Any]:
+def overrides(
+    sizes: dict[str, str | None], flags: dict[str, bool | None], sets: list[str] | None
+) -> dict[str, Any]:
     """Return the fields a command line changes. Raises ``InputError`` for a value that is none."""
     fields: dict[str, Any] = {}
     for name, text in sizes.items():
@@ -83,12 +84,20 @@ def overrides(sizes: dict[str, str | None], flags: dict[str, bool | None],
 
 def size(name: str, text: str) -> int:
     """Return a typed size as an int; 1k is 1,024 for a length in tokens. Raises ``InputError``."""
-    from paramcalc.rules import TOKEN_FIELDS, parse_size
+    from paramcalc.spelling import TOKEN_FIELDS, parse_size
 
     try:
         return parse_size(text, tokens=name in TOKEN_FIELDS)
     except ValueError as error:
         raise InputError(f"{name} = {text}: {error}") from None
+
+
+def positive(name: str, text: str) -> int:
+    """Return ``size`` of a text that must be at least 1. Raises ``InputError``."""
+    value = size(name, text)
+    if value < 1:
+        raise InputError(f"{name} = {text}: must be at least 1; raise it")
+    return value
 
 
 def _value(text: str) -> Any:
@@ -110,13 +119,14 @@ def load(name: str, fields: dict[str, Any]) -> tuple[Model, Model | None]:
 
 def idle(model: Model, base: Model | None, fields: Iterable[str]) -> list[str]:
     """Return the overridden fields that change nothing in the model's ledger."""
-    from paramcalc.rules import canonical
+    from paramcalc.spelling import canonical
 
     if base is None:
         return []
     names = [canonical(f) for f in fields]
     return [
-        name for name in names
+        name
+        for name in names
         if name not in ("context", "name", "about") and _same_rows(base, name, model)
     ]
 

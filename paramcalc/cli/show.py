@@ -33,6 +33,9 @@ def show(
     tensors: Annotated[
         bool, typer.Option("--tensors", help="List every tensor of the ledger.")
     ] = False,
+    by_layer: Annotated[
+        bool, typer.Option("--by-layer", help="List every layer by its number.")
+    ] = False,
     json: o.Json = False,
     csv: o.Csv = False,
     markdown: o.Markdown = False,
@@ -42,38 +45,46 @@ def show(
     With overrides the report shows the change against the preset. Sizes may be typed 8k, 128k,
     7B, 1.5M: 1k is 1,024 for tokens and 1,000 otherwise.
     """
-    from paramcalc.views import output
-    from paramcalc.views.report import Report, ledger_section, tensor_record
+    from paramcalc.views import output, record
+    from paramcalc.views.report import Report, layers_section, ledger_section
 
     way = o.one_of(json, csv, markdown)
     fields = o.overrides(
-        {"d_model": d, "n_layers": layers, "n_heads": heads, "n_kv_heads": kv,
-         "head_dim": head_dim, "d_ff": ff, "vocab_size": vocab, "n_experts": experts,
-         "top_k": top_k, "context": context},
+        {
+            "d_model": d,
+            "n_layers": layers,
+            "n_heads": heads,
+            "n_kv_heads": kv,
+            "head_dim": head_dim,
+            "d_ff": ff,
+            "vocab_size": vocab,
+            "n_experts": experts,
+            "top_k": top_k,
+            "context": context,
+        },
         {"tie_embeddings": tie, "gpt2": gpt2, "gated_ffn": gated},
         set_,
     )
     shown, base = o.load(model, fields)
-    sequences = o.size("batch", batch)
-    if sequences < 1:
-        raise o.InputError(f"batch = {batch}: must be at least 1; raise it")
-    report = Report(shown, base, sequences, kv_dtype)
+    report = Report(shown, base, o.positive("batch", batch), kv_dtype)
     if way == "json":
-        output.write_json(report.record())
+        output.write_json(record.record(report))
         return
     if way == "csv":
-        rows = [tensor_record(t) for t in shown.ledger.tensors] if tensors else report.rows()
+        rows = (
+            [record.tensor_record(t) for t in shown.ledger.tensors]
+            if tensors
+            else record.rows(report)
+        )
         output.write_csv(rows)
         return
-    from paramcalc.views import tables
-
-    sections = [ledger_section(shown)] if tensors else report.sections()
-    if way == "markdown":
-        typer.echo(f"## {report.headline()}\n\n{report.summary()}\n\n{tables.markdown(sections)}")
+    if tensors or by_layer:
+        sections = [layers_section(shown)] if by_layer else []
+        sections += [ledger_section(shown)] if tensors else []
     else:
-        console = output.console()
-        console.print(tables.fit(report.headline(), console.encoding), style="bold")
-        console.print(tables.fit(report.summary(), console.encoding))
-        tables.terminal(console, sections)
+        sections = report.sections()
+    output.show(
+        sections, markdown_way=way == "markdown", head=(report.headline(), report.summary())
+    )
     for name in o.idle(shown, base, fields):
         typer.echo(f"paramcalc: note: {name} changes nothing in this model", err=True)

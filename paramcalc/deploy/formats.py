@@ -43,11 +43,17 @@ FORMATS = {
     )
 }
 NOTES = [
-    "* the matrices inside layers; embedding, head, routers, norms, biases stay BF16",
-    "  scales: fp8 one a matrix, int8 one a row, int4 one per 128 weights of a row",
+    "* matrices inside layers; embedding, head, routers, norms, biases stay bf16",
+    "  scales: fp8 one a matrix, int8 one a row, int4 one per 128 weights",
 ]
-_SAME = {"fp16": "bf16", "f16": "bf16", "float16": "bf16", "bfloat16": "bf16", "f32": "fp32",
-         "float32": "fp32"}
+_SAME = {
+    "fp16": "bf16",
+    "f16": "bf16",
+    "float16": "bf16",
+    "bfloat16": "bf16",
+    "f32": "fp32",
+    "float32": "fp32",
+}
 
 
 def find(name: str) -> Format:
@@ -75,7 +81,9 @@ def tensor_bytes(tensor: Tensor, fmt: Format) -> Num:
         scales: Num = 1
     else:
         scales = rows * ceil_div(columns, fmt.group) if fmt.group else rows
-    return tensor.copies * (ceil_div(fmt.bits * tensor.elements, 8) + scales * (fmt.scale_bits // 8))
+    return tensor.copies * (
+        ceil_div(fmt.bits * tensor.elements, 8) + scales * (fmt.scale_bits // 8)
+    )
 
 
 def weight_bytes(ledger: Ledger, fmt: Format) -> Num:

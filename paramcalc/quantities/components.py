@@ -38,7 +38,7 @@ def parts(ledger: Ledger) -> list[Part]:
 
 
 def _layer_parts(ledger: Ledger) -> list[Part]:
-    kinds: dict[tuple[object, ...], tuple[list[Part], list[str], Num, bool]] = {}
+    kinds: dict[tuple[str, tuple[Part, ...]], tuple[list[Part], list[str], Num, bool]] = {}
     stacks = {layer.stack for layer in ledger.layers}
     for layer in ledger.layers:
         tensors = [r for r in layer.rows if isinstance(r, Tensor) and r.use != "buffer"]
@@ -55,16 +55,23 @@ def _layer_parts(ledger: Ledger) -> list[Part]:
         stored = 1 if shared else count
         named = [stack or ("decoder" if len(stacks) > 1 else "")]
         if sum(k[0] == stack for k in kinds) > 1:
-            named.append(" and ".join(labels))
+            named.append(_shared_words(labels))
         prefix = " ".join(n for n in named if n)
         title = f"= {prefix} layer".replace("  ", " ") if several else "= layer"
         if shared:
             title += " (shared)"
-        result += [p._replace(one_layer=p.params, n_layers=stored, params=p.params * stored)
-                   for p in lines]
+        result += [
+            p._replace(one_layer=p.params, n_layers=stored, params=p.params * stored) for p in lines
+        ]
         one = sum(p.params for p in lines)
         result.append(Part(title, one, stored, one * stored, "layer"))
     return result
+
+
+def _shared_words(labels: list[str]) -> str:
+    """What the labels of equal kinds have in common: chunked-moe and full-moe are moe."""
+    words = [label.split("-") for label in labels]
+    return "-".join(word for word in words[0] if all(word in other for other in words))
 
 
 def _gather(tensors: list[Tensor]) -> list[Part]:
@@ -125,8 +132,9 @@ def _ffn_name(tensor: Tensor, rest: str, among: list[Tensor]) -> str:
         return "router"
     if tensor.use == "bias":
         return "FFN biases"
-    gated = any(t.name.endswith("gate") and t.role == "ffn" for t in among)
-    matrices = "gate, up, down" if gated else "up, down"
     if rest.startswith("experts"):
-        return f"{tensor.copies:,} experts ({matrices})"
-    return f"{'shared expert' if rest.startswith('shared') else 'FFN'} ({matrices})"
+        return f"{tensor.copies:,} experts"
+    if rest.startswith("shared"):
+        return "shared expert"
+    gated = any(t.name.endswith("gate") and t.role == "ffn" for t in among)
+    return "FFN (gate, up, down)" if gated else "FFN (up, down)"

@@ -15,7 +15,7 @@ def total(ledger: Ledger) -> Num:
 
 
 def active(ledger: Ledger) -> Num:
-    """Return the parameters one token uses: top-k experts instead of all. Embeddings count whole."""
+    """Return the parameters one token uses: top-k experts; embeddings whole."""
     return sum(t.active_params for t in ledger.tensors)
 
 

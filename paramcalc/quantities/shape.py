@@ -45,7 +45,7 @@ def ratios(plan: Plan, ledger: Ledger) -> list[Ratios]:
         ffn, attention = matrices(tensors, "ffn"), matrices(tensors, "attention")
         found.append(
             Ratios(
-                kind.name,
+                kind.name.removeprefix("decoder ") if len(kinds) > 1 else "each layer",
                 Fraction(ffn, ffn + attention),
                 Fraction(_neurons(layer.blocks), d),
                 Fraction(mixer.n_heads * qk, d),
@@ -93,13 +93,10 @@ def rules_of_thumb(plan: Plan, ledger: Ledger, n: int) -> list[Rule]:
     a sequence of n.
     """
     layers = sum(layer.n_layers for layer in plan.layers)
-    d = next(
-        b.d_model for b in plan.layers[0].blocks if isinstance(b, Attention | LatentAttention)
-    )
+    d = next(b.d_model for b in plan.layers[0].blocks if isinstance(b, Attention | LatentAttention))
     active, forward = params.active(ledger), flops.prefill(ledger, n)
     return [
-        Rule("12 L d²", 12 * layers * d * d, "non-embedding",
-             params.non_embedding(ledger)),
+        Rule("12 L d²", 12 * layers * d * d, "non-embedding", params.non_embedding(ledger)),
         Rule("2 N n", 2 * active * n, "forward", forward),
         Rule("6 N n", 6 * active * n, "training", 3 * forward),
     ]

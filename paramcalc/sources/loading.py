@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from paramcalc.errors import FileError, SpecError
+from paramcalc.errors import FileError, SpecError, UnknownPreset
 from paramcalc.model import Model
 
 if TYPE_CHECKING:
@@ -21,8 +21,8 @@ def load(source: str | os.PathLike[str] | dict[str, Any] | ModelSpec) -> Model:
     A text is the name of a preset (``llama3-8b``, ``meta-llama/Meta-Llama-3-8B``) or the path of a
     YAML specification; a path, a dict of fields and a ``ModelSpec`` are taken as they are.
 
-    Raises ``UnknownPreset`` for a name that nothing answers to, ``FileError`` for a file that cannot
-    be read, ``SpecError`` for fields that break a rule: each an ``InputError`` of one line.
+    Raises ``UnknownPreset`` for a name that nothing answers to, ``FileError`` for a file that
+    cannot be read, ``SpecError`` for fields that break a rule: each an ``InputError`` of one line.
     """
     from paramcalc.spec import ModelSpec
 
@@ -30,24 +30,37 @@ def load(source: str | os.PathLike[str] | dict[str, Any] | ModelSpec) -> Model:
         return Model(source)
     if isinstance(source, dict):
         return Model(spec_of(source, "fields"))
-    from paramcalc.sources import presets, yaml_file
+    from paramcalc.sources import presets
 
     text = os.fspath(source)
     if not isinstance(source, str) or is_file_name(text):
-        path = Path(text)
-        if path.is_dir():
-            raise FileError(f"{presets.shown(text)}: is a directory; name a YAML file or a preset")
-        return Model(spec_of(yaml_file.read(path), text), name=path.stem)
-    name, data = presets.read(text)
+        return _from_file(Path(text))
+    try:
+        name, data = presets.read(text)
+    except UnknownPreset:
+        if _exists(text):
+            return _from_file(Path(text))
+        raise
     return Model(spec_of(data, name), name=name)
 
 
+def _from_file(path: Path) -> Model:
+    from paramcalc.sources import presets, yaml_file
+
+    if path.is_dir():
+        name = presets.shown(str(path))
+        raise FileError(f"{name}: is a directory; name a YAML file or a preset")
+    return Model(spec_of(yaml_file.read(path), str(path)), name=path.stem)
+
+
 def is_file_name(text: str) -> bool:
-    """Whether a text names a file rather than a preset."""
+    """Whether a text can only mean a file: by its suffix, or because it starts like a path."""
+    return text.lower().endswith(_FILE_SUFFIXES) or text.startswith((".", "~", os.sep))
+
+
+def _exists(text: str) -> bool:
     try:
-        return text.endswith(_FILE_SUFFIXES) or text.startswith((".", os.sep)) or (
-            os.path.exists(text)
-        )
+        return os.path.exists(text)
     except ValueError:  # an embedded null character
         return False
 
@@ -56,10 +69,10 @@ def spec_of(data: dict[str, Any], where: str) -> ModelSpec:
     """Return the checked spec of a dict of fields. Raises ``SpecError`` naming ``where``."""
     from pydantic import ValidationError
 
-    from paramcalc import rules
+    from paramcalc import spelling
     from paramcalc.spec import ModelSpec
 
     try:
         return ModelSpec.model_validate(data)
     except ValidationError as error:
-        raise SpecError(f"{where}: {rules.explain(error)}") from None
+        raise SpecError(f"{where}: {spelling.explain(error)}") from None

@@ -15,7 +15,7 @@ _SUFFIX = re.compile(
 
 
 def folder() -> Path:
-    """Return the folder of preset files: inside the installed package, or beside it in a checkout."""
+    """Return the folder of preset files: in the installed package, or beside it in a checkout."""
     package = Path(__file__).parent.parent
     inside = package / "presets"
     return (inside if inside.is_dir() else package.parent / "presets") / "models"
@@ -23,12 +23,26 @@ def folder() -> Path:
 
 def names() -> list[str]:
     """Return the names of all presets, sorted so that sizes of a family follow each other."""
-    return sorted((p.stem for p in folder().glob("*.yaml")), key=_natural)
+    return sorted((p.stem for p in folder().glob("*.yaml")), key=_family_order)
 
 
-def _natural(name: str) -> list[tuple[int, float, str]]:
-    parts = re.findall(r"\d+(?:\.\d+)?|\D+", name)
-    return [(1, float(p), "") if p[0].isdigit() else (0, 0.0, p) for p in parts]
+_UNITS = {"m": 1e6, "b": 1e9}
+
+
+def _family_order(name: str) -> tuple[str, float, list[tuple[int, float, str]]]:
+    """Family, version, then sizes as numbers: gemma-2b, gemma2-2b, gemma2-27b."""
+    head, _, tail = name.partition("-")
+    family = head.rstrip("0123456789.")
+    version = float(head[len(family) :] or 0)
+    words = re.findall(r"(\d+(?:\.\d+)?)([mb]\b)?|(\D+)", tail)
+    return (
+        family,
+        version,
+        [
+            (1, float(number) * _UNITS.get(unit, 1), "") if number else (0, 0.0, text)
+            for number, unit, text in words
+        ],
+    )
 
 
 def key(name: str) -> str:

@@ -81,9 +81,7 @@ def _too_deep(text: str) -> bool:
     """Whether brackets or dashes could nest deeper than the C parser's stack is safe for."""
     if text.count("[") + text.count("{") > MOST_BRACKETS:
         return True
-    return any(
-        len(line) - len(line.lstrip(" -?:")) > 400 for line in text.splitlines()
-    )
+    return any(len(line) - len(line.lstrip(" -?:")) > 400 for line in text.splitlines())
 
 
 def _has_alias(text: str) -> bool:

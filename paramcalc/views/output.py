@@ -8,6 +8,23 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from paramcalc.views.tables import Section
+
+
+def show(sections: list[Section], *, markdown_way: bool, head: tuple[str, ...] = ()) -> None:
+    """Write sections to the terminal or as Markdown, under lines of heading."""
+    from paramcalc.views import tables
+
+    if markdown_way:
+        first = f"## {head[0]}\n\n" if head else ""
+        rest = "".join(f"{line}\n\n" for line in head[1:])
+        sys.stdout.write(first + rest + tables.markdown(sections) + "\n")
+        return
+    screen = console()
+    for i, line in enumerate(head):
+        screen.print(tables.fit(line, screen.encoding), style="bold" if i == 0 else "")
+    tables.terminal(screen, sections)
+
 
 def console() -> Console:
     """Return a console that drops colours when piped or told NO_COLOR, as rich does."""

@@ -1,36 +1,28 @@
-"""The report on one model: sections for a person, a record for a machine."""
+"""The report on one model for a person: tables, and the two lines above them."""
 
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
 
 from paramcalc.deploy import formats
-from paramcalc.ledger import Tensor
 from paramcalc.model import Model
 from paramcalc.quantities import params, shape
-from paramcalc.quantities.catalogue import CATALOGUE, At, evaluate
+from paramcalc.quantities.catalogue import CATALOGUE
 from paramcalc.quantities.components import Part, parts
+from paramcalc.views.answers import Answers
 from paramcalc.views.tables import Bar, Cell, Section, Share, Size
 
 
-class Report:
-    """A model at a context and batch, and the preset it was changed from, if it was."""
-
-    def __init__(self, model: Model, base: Model | None, batch: int, kv_dtype: str) -> None:
-        self.model = model
-        self.base = base
-        self.kv_dtype = formats.find(kv_dtype)
-        self.at = At(model.context, batch, self.kv_dtype.bits)
-        self.values = evaluate(model.ledger, self.at)
-        self.before = (
-            evaluate(base.ledger, At(base.context, batch, self.kv_dtype.bits)) if base else {}
-        )
+class Report(Answers):
+    """The same answers as tables for a person."""
 
     @property
-    def assumed_context(self) -> bool:
-        """Whether the context is a default and not the model's or the user's."""
-        return self.model.spec.context is None
+    def _context_known(self) -> str:
+        return "a context assumed" if self.assumed_context else "exact"
+
+    @property
+    def _decodes(self) -> bool:
+        return self.model.spec.causal and self.model.spec.encoder is None
 
     def sections(self) -> list[Section]:
         """Return the tables of the report."""
@@ -43,8 +35,11 @@ class Report:
         text = f"{self.model.name}  {total:,} parameters"
         if active != total:
             text += f", {active:,} active"
-        if self.base and total is not None:
-            text += f"  ({total - self.base.params.total:+,})"
+        if self.base:
+            text += f"  ({self.model.params.total - self.base.params.total:+,}"
+            if active != total or self.base.params.active != self.base.params.total:
+                text += f"; active {self.model.params.active - self.base.params.active:+,}"
+            text += f" against {self.base.name})"
         return text
 
     def summary(self) -> str:
@@ -66,16 +61,20 @@ class Report:
         return " · ".join(word for word in words if word)
 
     def _change(self, key: str) -> Cell:
-        now, then = self.values[key], self.before.get(key)
-        if self.base is None or now is None or then is None or now == then:
-            return None
-        return f"{now - then:+,}"
+        change = self.change(key)
+        return None if change is None else f"{change:+,}"
 
     def _parameters(self) -> Section:
-        section = Section("Parameters", [
-            ("", "left"), ("one layer", "right"), ("×", "right"), ("parameters", "right"),
-            *([("change", "right")] if self.base else [("share", "right"), ("bar", "left")]),
-        ])
+        section = Section(
+            "Parameters, exact",
+            [
+                ("", "left"),
+                ("one layer", "right"),
+                ("×", "right"),
+                ("parameters", "right"),
+                *([("change", "right")] if self.base else [("share", "right"), ("bar", "left")]),
+            ],
+        )
         total = self.model.params.total
         before = {p.name: p for p in parts(self.base.ledger)} if self.base else {}
         seen: set[str] = set()
@@ -88,16 +87,21 @@ class Report:
             else:
                 share = Fraction(part.params, total)
                 tail = (Share(share), Bar(share) if part.kind == "part" else None)
-            section.add(part.name, part.one_layer, part.n_layers, part.params, *tail,
-                        strong=part.kind != "part")
+            section.add(
+                part.name,
+                part.one_layer,
+                part.n_layers,
+                part.params,
+                *tail,
+                strong=part.kind != "part",
+            )
         tied = params.tied(self.model.ledger)
         if tied:
             section.notes.append(f"tied head: untied it would add {tied:,}")
         if self.values["buffers"]:
             stored = total + (self.values["buffers"] or 0)
             section.notes.append(
-                f"with the {self.values['buffers']:,} routing-correction values that the release"
-                f" stores: {stored:,}"
+                f"with {self.values['buffers']:,} stored routing-correction values: {stored:,}"
             )
         section.notes += self._layer_changes() + self._published()
         return section
@@ -127,25 +131,35 @@ class Report:
         return lines + ([about.note] if about.note else [])
 
     def _compute(self) -> Section:
-        section = Section(f"FLOPs at context {self.at.n:,}", self._columns("FLOPs"))
+        section = Section(
+            f"FLOPs at context {self.at.n:,}, {self._context_known}", self._columns("FLOPs")
+        )
         self._row(section, "matmul_flops_per_token", "one token: matmuls")
         if self.values["router_flops_per_token"]:
             self._row(section, "router_flops_per_token", "  of which routers")
         self._row(section, "attention_flops_per_token", "one token: attention")
         self._row(section, "flops_per_token", "one token: forward", strong=True)
-        self._row(section, "prefill_flops", f"prefill of {self.at.n:,} tokens, causal sum")
-        self._row(section, "prefill_flops_all_pairs", "  the same over all pairs")
-        self._row(section, "training_flops", "training on them, 3 × forward")
-        self._row(section, "training_flops_6n", "  6 N per token, N active")
+        self._row(
+            section, "prefill_flops", "prefill, causal sum" if self._decodes else "a sequence"
+        )
+        self._row(
+            section,
+            "prefill_flops_all_pairs",
+            "prefill, all pairs" if self._decodes else "a sequence, all pairs",
+        )
+        self._row(section, "training_flops", "training, 3 × forward")
+        self._row(section, "training_flops_6n", "training, 6 N")
         cross = self.values["attention_equals_matmuls_at"]
-        section.add("attention equals matmuls at n",
-                    "never: windows bound it" if cross is None else cross,
-                    *([self._change("attention_equals_matmuls_at")] if self.base else []))
-        section.notes.append("a multiply-add is 2; head in, lookups out; exact")
+        section.add(
+            "attention = matmuls at",
+            "never" if cross is None else f"n = {cross:,}",
+            *([self._change("attention_equals_matmuls_at")] if self.base else []),
+        )
+        section.notes.append("a multiply-add is 2 FLOPs; head in, lookups out")
         return section
 
     def _memory(self) -> Section:
-        section = Section("Memory", self._columns("GB and GiB"))
+        section = Section("Memory, derived", self._columns("GB and GiB"))
         for name, fmt in formats.FORMATS.items():
             self._row(section, f"weight_bytes_{name}", f"weights {name}{fmt.mark}")
         if self.model.ledger.caches:
@@ -159,8 +173,7 @@ class Report:
         return section
 
     def _columns(self, heading: str) -> list[tuple[str, str]]:
-        return [("", "left"), (heading, "right"),
-                *([("change", "right")] if self.base else [])]
+        return [("", "left"), (heading, "right"), *([("change", "right")] if self.base else [])]
 
     def _row(self, section: Section, key: str, label: str, *, strong: bool = False) -> None:
         value = self.values[key]
@@ -171,101 +184,97 @@ class Report:
         section.add(label, shown, *([change] if self.base else []), strong=strong)
 
     def _shape(self) -> Section:
-        section = Section("Shape of a layer", [
-            ("", "left"), ("FFN share", "right"), ("neurons/d", "right"), ("heads", "right"),
-            ("heads·d_h/d", "right"), ("rank QK", "right"), ("rank OV", "right"),
-        ])
+        section = Section(
+            "Shape of a layer",
+            [
+                ("", "left"),
+                ("FFN share", "right"),
+                ("d_ff/d", "right"),
+                ("heads", "right"),
+                ("H·d_h/d", "right"),
+                ("QK rank", "right"),
+                ("OV rank", "right"),
+            ],
+        )
         for r in shape.ratios(self.model.plan, self.model.ledger):
-            section.add(r.name, Share(r.ffn_share), _ratio(r.neurons_per_width), r.n_heads,
-                        _ratio(r.heads_per_width), r.qk_rank, r.ov_rank)
+            section.add(
+                r.name,
+                Share(r.ffn_share),
+                _ratio(r.neurons_per_width),
+                r.n_heads,
+                _ratio(r.heads_per_width),
+                r.qk_rank,
+                r.ov_rank,
+            )
+        section.notes.append("FFN share: of attention and FFN matrices; d_ff/d: active neurons")
+        section.notes.append("ranks: of one head's d × d maps W_Q W_K and W_V W_O, at most")
         return section
 
     def _thumb(self) -> Section:
-        section = Section("Rules of thumb", [
-            ("", "left"), ("rule", "right"), ("exact", "right"), ("error", "right"),
-        ])
+        section = Section(
+            "Rules of thumb",
+            [
+                ("", "left"),
+                ("rule", "right"),
+                ("exact", "right"),
+                ("error", "right"),
+            ],
+        )
         for r in shape.rules_of_thumb(self.model.plan, self.model.ledger, self.at.n):
-            section.add(f"{r.name}: {r.of}", r.gives, r.exact, Share(r.error, signed=True))
+            section.add(r.name, r.gives, r.exact, Share(r.error, signed=True))
+        section.notes.append(
+            "12 L d² for parameters outside embedding and head; 2 N n and 6 N n for"
+        )
+        section.notes.append("forward and training FLOPs of n tokens (causal), N active parameters")
         return section
 
-    def record(self) -> dict[str, Any]:
-        """Return the report for a machine: raw integers, full names."""
-        model = self.model
-        return {
-            "model": model.name,
-            "spec": model.spec.model_dump(exclude_none=True, exclude={"about"}, mode="json"),
-            "about": model.spec.about.model_dump(mode="json") if model.spec.about else None,
-            "context": self.at.n,
-            "batch": self.at.batch,
-            "kv_dtype": self.kv_dtype.name,
-            "quantities": self.values,
-            "known": self.known(),
-            "change": {key: self.values[key] - was for key, was in self.before.items()  # type: ignore[operator]
-                       if self.values[key] is not None and was is not None},
-            "params_by_component": dict(model.params.by_component),
-            "params_by_part": [p._asdict() for p in parts(model.ledger) if p.kind == "part"],
-            "layers": [
-                {"stack": stack, "layer": number, "params": count}
-                for stack, number, count in model.params.by_layer
-            ],
-            "shape": [
-                {k: float(v) if isinstance(v, Fraction) else v for k, v in r._asdict().items()}
-                for r in shape.ratios(model.plan, model.ledger)
-            ],
-            "rules_of_thumb": [
-                {**r._asdict(), "error": float(r.error)}
-                for r in shape.rules_of_thumb(model.plan, model.ledger, self.at.n)
-            ],
-            "tensors": [tensor_record(t) for t in model.ledger.tensors],
-        }
 
-    def known(self) -> dict[str, str]:
-        """Return how each quantity is known; what rests on a default context is assumed."""
-        rests = {"attention_flops_per_token", "flops_per_token", "prefill_flops", "kv_bytes",
-                 "prefill_flops_all_pairs", "training_flops", "training_flops_6n",
-                 "kv_bytes_next_token"}
-        return {
-            key: "assumed" if self.assumed_context and key in rests else quantity.known
-            for key, quantity in CATALOGUE.items()
-        }
-
-    def rows(self) -> list[dict[str, Any]]:
-        """Return the report as flat rows for CSV: one a quantity, then one a component."""
-        known = self.known()
-        flat = [
-            {"model": self.model.name, "quantity": key, "value": self.values[key],
-             "unit": CATALOGUE[key].unit, "known": known[key]}
-            for key in CATALOGUE
-        ]
-        flat += [
-            {"model": self.model.name, "quantity": f"params_{role}", "value": count,
-             "unit": "parameters", "known": "exact"}
-            for role, count in self.model.params.by_component.items()
-        ]
-        return flat
+def layers_section(model: Model) -> Section:
+    """Return every layer by number, equal neighbours as one row."""
+    section = Section(
+        "Layers, exact",
+        [
+            ("", "left"),
+            ("kind", "left"),
+            ("parameters each", "right"),
+            ("active each", "right"),
+        ],
+    )
+    runs: list[tuple[str, int, int, params.LayerKind]] = []
+    numbered = sorted(
+        (kind.name.split()[0] != "encoder", number, kind)
+        for kind in model.params.by_kind
+        for span in kind.ranges
+        for number in range(*span)
+    )
+    for _, number, kind in numbered:
+        if runs and runs[-1][3] == kind and runs[-1][2] == number - 1:
+            runs[-1] = (kind.name, runs[-1][1], number, kind)
+        else:
+            runs.append((kind.name, number, number, kind))
+    for name, first, last, kind in runs:
+        label = str(first) if first == last else f"{first} to {last}"
+        section.add(label, name, kind.params, kind.active)
+    return section
 
 
 def ledger_section(model: Model) -> Section:
     """Return the ledger itself as a table: one row a tensor."""
-    section = Section("Tensors", [
-        ("", "left"), ("shape", "right"), ("copies", "right"), ("parameters", "right"),
-        ("use", "left"),
-    ])
+    section = Section(
+        "Tensors",
+        [
+            ("", "left"),
+            ("shape", "right"),
+            ("copies", "right"),
+            ("parameters", "right"),
+            ("use", "left"),
+        ],
+    )
     for t in model.ledger.tensors:
         shape_text = " × ".join(str(size) for size in t.shape)
         section.add(t.name, shape_text, t.copies, t.params, "tied" if params.is_tied(t) else t.use)
     section.add("total", None, None, model.params.total, None, strong=True)
     return section
-
-
-def tensor_record(tensor: Tensor) -> dict[str, Any]:
-    """Return a tensor's row for a machine."""
-    return {
-        "name": tensor.name, "role": tensor.role, "shape": list(tensor.shape),
-        "copies": tensor.copies, "active": tensor.active, "runs": tensor.runs,
-        "use": tensor.use, "shard": tensor.shard, "params": tensor.params,
-        "active_params": tensor.active_params, "flops_per_token": tensor.flops,
-    }
 
 
 def _ratio(value: Fraction) -> str:

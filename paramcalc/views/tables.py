@@ -30,16 +30,19 @@ class Share:
 
 @dataclass(frozen=True)
 class Size:
-    """Bytes, shown to a person in GB (10^9) and GiB (2^30), or in smaller units of both kinds."""
+    """Bytes, shown to a person in GB (10^9) and GiB (2^30), or in smaller units of both kinds.
+
+    ``brief`` shows the first only.
+    """
 
     value: int
+    brief: bool = False
 
     def __str__(self) -> str:
-        for power, big, small in ((3, "GB", "GiB"), (2, "MB", "MiB"), (1, "kB", "KiB")):
-            if self.value >= 1000**power or power == 1:
-                ten, two = self.value / 1000**power, self.value / 1024**power
-                return f"{ten:,.2f} {big:<2} {two:>9,.2f} {small}"
-        raise AssertionError("unreachable")
+        units = ((3, "GB", "GiB"), (2, "MB", "MiB"), (1, "kB", "KiB"))
+        power, ten, two = next(u for u in units if self.value >= 1000 ** u[0] or u[0] == 1)
+        text = f"{self.value / 1000**power:,.2f} {ten}"
+        return text if self.brief else f"{text} {self.value / 1024**power:>10,.2f} {two}"
 
 
 @dataclass(frozen=True)
@@ -101,53 +104,83 @@ def markdown(sections: list[Section]) -> str:
     return "\n\n".join(blocks)
 
 
-BAR_WIDTH = 10
+BAR_WIDTH = 16
+"""Cells of a full bar where there is room; fewer where there is not."""
 
 
-def draw_bar(value: Fraction, *, ascii_only: bool) -> str:
-    """Return a bar of at most ``BAR_WIDTH`` cells, to an eighth of one."""
-    eighths = round(min(max(value, Fraction(0)), Fraction(1)) * BAR_WIDTH * 8)
+_EIGHTHS = " ▏▎▍▌▋▊▉"
+
+
+def draw_bar(value: Fraction, width: int, *, ascii_only: bool) -> str:
+    """Return a bar of at most ``width`` cells, to an eighth of one."""
+    eighths = round(min(max(value, Fraction(0)), Fraction(1)) * width * 8)
     if ascii_only:
         return "#" * (eighths // 8)
-    return "█" * (eighths // 8) + ("", *"▏▎▍▌▋▊▉")[eighths % 8]
+    return "█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()
 
 
 def terminal(console: Console, sections: list[Section]) -> None:
-    """Print the sections as rich tables, no wider than the console."""
+    """Print the sections as rich tables. A table wider than the console is printed whole: digits
+    are never cut."""
+    from rich.padding import Padding
+
     for section in sections:
         console.print()
-        console.print(_table(section, console.encoding.startswith("utf")))
+        console.print(fit(section.title, console.encoding), style="bold cyan")
+        table, width = _table(section, console.width, console.encoding)
+        console.print(table, width=max(width, console.width), no_wrap=True, crop=False)
         for note in section.notes:
-            console.print(f"  {fit(note, console.encoding)}", style="dim", highlight=False)
+            text = fit(note, console.encoding)
+            console.print(Padding(text, (0, 0, 0, 2), expand=False), style="dim")
 
 
-def _table(section: Section, wide_characters: bool) -> Table:
+_GAP = 2
+_INDENT = 2
+
+
+def _table(section: Section, width: int, encoding: str) -> tuple[Table, int]:
+    """Return a section as a rich table, and the width it needs."""
     from rich.table import Table
     from rich.text import Text
 
+    texts = [
+        [fit(person(c), encoding) if not isinstance(c, Bar) else "" for c in row]
+        for row in section.rows
+    ]
+    heads = [fit(name, encoding) if name != "bar" else "" for name, _ in section.columns]
+    sizes = [
+        max(len(line[i]) for line in [heads, *texts] if i < len(line)) for i in range(len(heads))
+    ]
+    taken = _INDENT + sum(sizes) + _GAP * (len(sizes) - 1)
+    bar = min(BAR_WIDTH, max(0, width - taken))
+    ascii_only = not encoding.lower().startswith("utf")
     table = Table(
-        box=None, pad_edge=False, padding=(0, 1), header_style="dim", show_edge=False,
-        title=section.title, title_justify="left", title_style="bold cyan",
-        show_header=any(name not in ("", "bar") for name, _ in section.columns[1:]),
+        box=None,
+        pad_edge=False,
+        padding=(0, _GAP, 0, 0),
+        header_style="dim",
+        show_header=any(heads[1:]),
     )
-    encoding = "utf-8" if wide_characters else "ascii"
     for i, (name, align) in enumerate(section.columns):
         justify: Any = align
-        heading = "" if name == "bar" else fit(name, encoding)
-        table.add_column(heading, justify=justify, no_wrap=i > 0, overflow="fold",
-                         style="cyan" if name == "bar" else "")
+        indent = " " * _INDENT if i == 0 else ""
+        table.add_column(
+            indent + heads[i], justify=justify, no_wrap=True, style="cyan" if name == "bar" else ""
+        )
     for number, row in enumerate(section.rows):
         cells = [
-            Text(draw_bar(c.value, ascii_only=not wide_characters)) if isinstance(c, Bar)
-            else Text(("  " if i == 0 else "") + fit(person(c), encoding))
+            Text(draw_bar(c.value, bar, ascii_only=ascii_only))
+            if isinstance(c, Bar)
+            else Text((" " * _INDENT if i == 0 else "") + texts[number][i])
             for i, c in enumerate(row)
         ]
         table.add_row(*cells, style="bold" if number in section.strong else "")
-    return table
+    return table, taken + bar
 
 
-_ASCII = str.maketrans({"·": "*", "×": "x", "⁰": "^0", "²": "^2", "³": "^3", "⁴": "^4", "−": "-",
-                        "…": "...", "→": "->"})
+_ASCII = str.maketrans(
+    {"·": "*", "×": "x", "⁰": "^0", "²": "^2", "³": "^3", "⁴": "^4", "…": "...", "→": "->"}
+)
 
 
 def fit(text: str, encoding: str) -> str:

@@ -1,0 +1,174 @@
+"""Spelling: short names, sizes such as 8k, biases as letters, and pydantic's errors as one line."""
+
+from __future__ import annotations
+
+from decimal import Decimal, InvalidOperation
+from typing import TYPE_CHECKING, Any, NoReturn
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
+
+ALIASES = {
+    "d": "d_model",
+    "L": "n_layers",
+    "layers_count": "n_layers",
+    "H": "n_heads",
+    "H_kv": "n_kv_heads",
+    "kv": "n_kv_heads",
+    "d_h": "head_dim",
+    "ff": "d_ff",
+    "V": "vocab_size",
+    "vocab": "vocab_size",
+    "E": "n_experts",
+    "k": "top_k",
+    "n": "context",
+    "tie": "tie_embeddings",
+    "gated": "gated_ffn",
+}
+"""Short names, accepted wherever a person types a field."""
+
+TOKEN_FIELDS = frozenset({"context", "n_positions", "window", "chunk", "index_top_k"})
+"""Fields in which 1k is 1,024; everywhere else it is 1,000."""
+
+_TEXT = frozenset(
+    {"name", "label", "source", "published", "where", "note", "hub", "norm", "qk_norm"}
+)
+_SUFFIXES = {"k": 1, "m": 2, "b": 3, "g": 3, "t": 4}
+
+
+def parse_size(text: str, *, tokens: bool = False) -> int:
+    """Return the whole number that a text such as ``4096``, ``8k``, ``1.5M`` or ``7B`` stands for.
+
+    With ``tokens`` a step is 1,024 (8k = 8,192), else 1,000. Raises ``ValueError`` if the text is
+    no number or the result is not whole.
+    """
+    plain = text.strip().replace(",", "").replace("_", "")
+    power = _SUFFIXES.get(plain[-1:].lower(), 0)
+    number = plain[:-1] if power else plain
+    try:
+        value = Decimal(number)
+    except InvalidOperation:
+        raise ValueError(f"{text!r} is not a number; write it as 4096, 8k, 1.5M or 7B") from None
+    if not value.is_finite() or value.adjusted() > 40:
+        raise ValueError(f"{text!r} is too large to be a size")
+    scaled = value * (1024 if tokens else 1000) ** power
+    if scaled != scaled.to_integral_value():
+        raise ValueError(f"{text!r} is not a whole number")
+    return int(scaled)
+
+
+def canonical(name: str) -> str:
+    """Return the full name of a field that may be given by its short name."""
+    return ALIASES.get(name, name)
+
+
+def normalize(data: dict[Any, Any]) -> dict[str, Any]:
+    """Return one section with full names, sizes as ints and biases as letters."""
+    result: dict[str, Any] = {}
+    for key, value in data.items():
+        if not isinstance(key, str):
+            fail(str(key), "a field's name", "is not text", "quote it or remove it")
+        name = canonical(key)
+        if name in result:
+            fail(name, value, "stands twice, once under a short name", "keep one of them")
+        if name == "attention_bias":
+            value = _letters(value)
+        elif isinstance(value, str) and name not in _TEXT and value[:1].isdigit():
+            try:
+                value = parse_size(value, tokens=name in TOKEN_FIELDS)
+            except ValueError as error:
+                raise ValueError(f"{name}: {error}") from None
+        result[name] = value
+    return result
+
+
+def _letters(value: Any) -> Any:
+    """True, False or a list of q, k, v, o as one sorted string of letters."""
+    if isinstance(value, bool):
+        return "qkvo" if value else ""
+    if isinstance(value, list | tuple | str) and all(isinstance(v, str) for v in value):
+        return "".join(sorted(value, key=lambda v: "qkvo".find(v)))
+    return value
+
+
+def shown(value: object) -> str:
+    """Return a value as short text for a message."""
+    text = "none" if value is None else str(value)
+    text = " ".join(text.split())
+    return text if len(text) <= 40 else text[:37] + "..."
+
+
+_RULES = {
+    "int_type": "must be a whole number",
+    "bool_type": "must be true or false",
+    "string_type": "must be text",
+    "greater_than_equal": "must be at least {ge:,}",
+    "less_than_equal": "must be at most {le:,}",
+    "literal_error": "must be one of {expected}",
+    "string_pattern_mismatch": "must match {pattern}",
+    "model_type": "must be a section of fields",
+}
+_FIXES = {
+    "int_type": "write it as 4096 or 8k",
+    "bool_type": "write true or false",
+    "greater_than_equal": "raise it",
+    "less_than_equal": "lower it",
+    "model_type": "write field: value lines",
+}
+
+
+def explain(error: ValidationError, where: str = "") -> str:
+    """Return a pydantic error as one line: ``field = value: rule; fix``, the first of them."""
+    found = error.errors(include_url=False)
+    first = found[0]
+    kind, field = first["type"], ".".join(str(part) for part in first["loc"])
+    if kind == "value_error":
+        line = where + str(first["ctx"]["error"])
+    elif kind == "extra_forbidden":
+        line = f"{where}{field}: unknown field{_known(error.title, field)}"
+    elif kind == "missing":
+        line = f"{where}{field}: is required; add {field}: ..."
+    else:
+        rule = _RULES.get(kind, first["msg"]).format(**first.get("ctx", {}))
+        fix = _FIXES.get(kind, "change it")
+        line = f"{where}{field} = {shown(first['input'])}: {rule}; {fix}"
+    more = len(found) - 1
+    return line + (f" (and {more} more)" if more else "")
+
+
+def _known(title: str, field: str) -> str:
+    from paramcalc import spec
+    from paramcalc.errors import did_you_mean
+
+    near = did_you_mean(field, [*getattr(spec, title).model_fields, *ALIASES])
+    return (
+        near or f"; {title} has {len(getattr(spec, title).model_fields)} fields, see docs/fields.md"
+    )
+
+
+def fail(field: str, value: object, rule: str, fix: str) -> NoReturn:
+    """Raise ``ValueError`` with field, value, rule and fix on one line."""
+    raise ValueError(f"{field} = {value}: {rule}; {fix}")
+
+
+def place(data: dict[str, Any], name: str, value: Any) -> None:
+    """Set a field of nested sections by its dotted name, such as ``layers.0.window``.
+
+    Raises ``ValueError`` if the way there does not exist.
+    """
+    *way, last = [canonical(part) for part in name.split(".")]
+    here: Any = data
+    for i, part in enumerate(way):
+        if isinstance(here, list | tuple) and part.isdecimal() and int(part) < len(here):
+            here = here[int(part)]
+        elif isinstance(here, dict) and isinstance(here.get(part), dict | list | tuple):
+            here = here[part]
+        elif isinstance(here, dict) and part in ("mla", "encoder") and here.get(part) is None:
+            here = here.setdefault(part, {})
+        else:
+            raise ValueError(
+                f"{name}: there is no section {'.'.join(way[: i + 1])}; check the name"
+            )
+    if not isinstance(here, dict):
+        raise ValueError(f"{name}: {'.'.join(way)} is a list; name an entry by its number")
+    here[last] = value

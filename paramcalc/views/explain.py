@@ -1,0 +1,247 @@
+"""Explain: the ledger's own formulas, in symbols, with numbers, with their integers.
+
+Nothing is written twice: the spec's numbers are replaced by symbols, the same counting code runs,
+and what it returns is shown.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, cast
+
+from paramcalc.build import default_d_ff, ledger_of, plan
+from paramcalc.ledger import ROLES, Cache, Ledger, Operation, Tensor
+from paramcalc.model import Model
+from paramcalc.numbers import Num, ceil_div
+from paramcalc.quantities import flops, params
+from paramcalc.sight import Both, Causal
+from paramcalc.symbols import Formula, lift, symbol
+from paramcalc.views.symbolic import symbolic
+
+
+class Step(NamedTuple):
+    """One line of an explanation: what it is, its formula, the formula in numbers, the integer."""
+
+    group: str
+    name: str
+    symbols: str
+    numbers: str
+    value: int
+    unit: str
+
+
+def explain(model: Model, n: int) -> list[Step]:
+    """Return the explanation of a model at a context of n tokens, in the order of reading."""
+    spec, context = symbolic(model.spec, n)
+    steps = _defaults(model.spec, spec)
+    layout = plan(spec)
+    counted = []
+    for layer in layout.layers:
+        if len(layout.layers) > 1:
+            name = where(layer)
+            count = symbol(f"L[{name}]", lift(layer.n_layers).value)
+            steps.append(_step("layers", f"{name} layers", layer.n_layers, "layers", count.text()))
+            layer = layer._replace(n_layers=cast(Num, count))
+        counted.append(layer)
+    ledger = ledger_of(layout._replace(layers=tuple(counted)))
+    return steps + _parameters(ledger) + _compute(ledger, context) + _memory(ledger, context)
+
+
+def where(layer: Any) -> str:
+    """Return the stack and label of a kind of layer as one name."""
+    return " ".join(w for w in (layer.stack, layer.label) if w) or "decoder"
+
+
+def _step(group: str, name: str, value: Num | Formula, unit: str, symbols: str = "") -> Step:
+    formula = lift(value)
+    text = f"{symbols} = {formula.text()}" if symbols else formula.text()
+    return Step(group, name, text, formula.numbers(), formula.value, unit)
+
+
+class _Sum:
+    """A quantity summed over a model: what stands outside layers, then each kind of layer.
+
+    With several kinds, each gets a step and a symbol of its own, and the sum is in those.
+    """
+
+    def __init__(self, group: str, unit: str, letter: str) -> None:
+        self.group, self.unit, self.letter = group, unit, letter
+        self.steps: list[Step] = []
+
+    def over(
+        self, ledger: Ledger, outer: Num, one: list[Num], *, stored: bool = False, title: str
+    ) -> Formula:
+        """Return outer + the sum of layers x one; ``stored`` counts shared layers once."""
+        total = lift(outer)
+        for layer, value in zip(ledger.layers, one, strict=True):
+            term = lift(value)
+            if len(ledger.layers) > 1 and term.value:
+                name = f"{self.letter}[{where(layer)}]"
+                self.steps.append(
+                    _step(self.group, f"{title}, one {where(layer)} layer", term, self.unit, name)
+                )
+                term = symbol(name, term.value)
+            total = total + term * (1 if stored and layer.shared else layer.n_layers)
+        return total
+
+
+def _defaults(own: Any, spec: Any) -> list[Step]:
+    steps = []
+    if own.head_dim is None and own.mla is None:
+        steps.append(_step("defaults", "head_dim", spec.d_model // spec.n_heads, "elements", "d_h"))
+    if own.d_ff is None and own.ffn is not False:
+        width = default_d_ff(spec.d_model, bool(own.gated_ffn), own.ff_multiple_of)
+        steps.append(_step("defaults", "d_ff", width, "elements", "d_ff"))
+    return steps
+
+
+_TITLES = {
+    "embedding": "embedding",
+    "position": "positions",
+    "attention": "attention",
+    "ffn": "feed-forward",
+    "router": "router",
+    "norm": "norms",
+    "head": "head",
+}
+
+
+def _parameters(ledger: Ledger) -> list[Step]:
+    steps = []
+    outer = [r for r in ledger.outer if isinstance(r, Tensor)]
+    layers = [[r for r in layer.rows if isinstance(r, Tensor)] for layer in ledger.layers]
+    for layer, tensors in zip(ledger.layers, layers, strict=True):
+        name = "one layer" if len(layers) == 1 else f"one {where(layer)} layer"
+        steps += [
+            _step(
+                "parameters",
+                f"{_TITLES[role]}, {name}",
+                params.of_roles(tensors, role),
+                "parameters",
+            )
+            for role in ROLES
+            if any(t.role == role for t in tensors)
+        ]
+        if len(layers) == 1:
+            steps.append(_step("parameters", name, params.of_roles(tensors, *ROLES), "parameters"))
+    for role in ROLES:
+        found = [t for t in outer if t.role == role]
+        if found:
+            tied = " (tied)" if any(params.is_tied(t) for t in found) else ""
+            steps.append(
+                _step(
+                    "parameters",
+                    f"{_TITLES[role]}{tied}, outside layers",
+                    params.of_roles(found, role),
+                    "parameters",
+                )
+            )
+    fold = _Sum("parameters", "parameters", "P")
+    total = fold.over(
+        ledger,
+        sum(t.params for t in outer),
+        [sum(t.params for t in ts) for ts in layers],
+        stored=True,
+        title="all",
+    )
+    steps += [*fold.steps, _step("parameters", "total", total, "parameters", "N")]
+    if lift(params.active(ledger)).value != total.value:
+        fold = _Sum("parameters", "parameters", "P_act")
+        active = fold.over(
+            ledger,
+            sum(t.active_params for t in outer),
+            [sum(t.active_params for t in ts) for ts in layers],
+            stored=True,
+            title="active",
+        )
+        steps += [*fold.steps, _step("parameters", "active", active, "parameters", "N_act")]
+    if lift(params.buffers(ledger)).value:
+        steps.append(_step("parameters", "stored buffers", params.buffers(ledger), "values"))
+    return steps
+
+
+def _compute(ledger: Ledger, n: Num) -> list[Step]:
+    outer = sum(r.flops for r in ledger.outer if isinstance(r, Tensor) and r.stream != "sequence")
+    rows = [layer.rows for layer in ledger.layers]
+    fold = _Sum("FLOPs", "FLOPs", "M")
+    matmuls = fold.over(
+        ledger,
+        outer,
+        [sum(r.flops for r in rs if isinstance(r, Tensor)) for rs in rows],
+        title="matmuls",
+    )
+    steps = [*fold.steps, _step("FLOPs", "matmuls, one token", matmuls, "FLOPs", "M")]
+    work = [[r for r in rs if isinstance(r, Operation)] for rs in rows]
+    fold = _Sum("FLOPs", "FLOPs", "A")
+    attention = fold.over(
+        ledger,
+        0,
+        [sum(o.flops_per_pair * o.sight.positions(n) for o in ops) for ops in work],
+        title="attention, token n",
+    )
+    steps += [*fold.steps, _step("FLOPs", "attention, token n", attention, "FLOPs", "A")]
+    m, a = symbol("M", matmuls.value), symbol("A", attention.value)
+    steps.append(_step("FLOPs", "forward, token n", m + a, "FLOPs"))
+    seen: dict[str, Formula] = {}
+    for operation in (o for ops in work for o in ops):
+        pairs = lift(operation.sight.pairs(n))
+        if pairs.text() not in seen:
+            name = f"p_{len(seen) + 1}" if seen else "p"
+            seen[pairs.text()] = symbol(name, pairs.value)
+            steps.append(
+                _step(
+                    "FLOPs", f"pairs over n tokens, {_sees(operation.sight)}", pairs, "pairs", name
+                )
+            )
+    fold = _Sum("FLOPs", "FLOPs", "S")
+    pairs = fold.over(
+        ledger,
+        0,
+        [
+            sum(o.flops_per_pair * cast(Num, seen[lift(o.sight.pairs(n)).text()]) for o in ops)
+            for ops in work
+        ],
+        title="attention, n tokens",
+    )
+    steps += [*fold.steps, _step("FLOPs", "attention, n tokens", pairs, "FLOPs", "S")]
+    forward = m * n + symbol("S", pairs.value) + lift(flops.per_sequence(ledger))
+    steps.append(_step("FLOPs", "forward, n tokens", forward, "FLOPs", "F"))
+    steps.append(_step("FLOPs", "training, n tokens", 3 * symbol("F", forward.value), "FLOPs"))
+    used, held = lift(params.active(ledger)).value, lift(params.total(ledger)).value
+    active = symbol("N" if used == held else "N_act", used)
+    steps.append(_step("FLOPs", "the rule 6 N n", 6 * active * n, "FLOPs"))
+    if ledger.operations and all(type(o.sight) in (Causal, Both) for o in ledger.operations):
+        slope = sum(o.copies * o.flops_per_pair for o in ledger.operations)
+        steps.append(
+            _step("FLOPs", "attention = matmuls at n", ceil_div(cast(Num, m), slope), "tokens")
+        )
+    return steps
+
+
+def _sees(sight: Any) -> str:
+    return {
+        "Causal": "causal",
+        "Window": "a window",
+        "Chunk": "chunks",
+        "Sparse": "the top k",
+        "Both": "all",
+        "BothWindow": "a window on both sides",
+    }[type(sight).__name__]
+
+
+def _memory(ledger: Ledger, n: Num) -> list[Step]:
+    stored = symbol("N", lift(params.total(ledger)).value) + lift(params.buffers(ledger)).value
+    steps = [_step("bytes", "weights in BF16", 2 * stored, "bytes")]
+    for title, length in (("first token", 1), (f"{lift(n).value:,} tokens", n)):
+        if ledger.caches:
+            fold = _Sum("bytes", "bytes", "C")
+            cache = fold.over(
+                ledger,
+                0,
+                [
+                    sum(2 * c.elements(length) for c in layer.rows if isinstance(c, Cache))
+                    for layer in ledger.layers
+                ],
+                title=f"KV cache, {title}",
+            )
+            steps += [*fold.steps, _step("bytes", f"KV cache in BF16, {title}", cache, "bytes")]
+    return steps
