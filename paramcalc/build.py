@@ -22,7 +22,7 @@ from paramcalc.blocks import (
     Positions,
     RelativePositions,
 )
-from paramcalc.layout import View, groups, is_literal
+from paramcalc.layout import View, groups, is_literal, sections_of
 from paramcalc.ledger import LayerRows, Ledger, Stream
 from paramcalc.numbers import Num, ceil_div
 from paramcalc.sight import Both, BothWindow, Causal, Chunk, Sight, Sparse, Window
@@ -61,7 +61,7 @@ def plan(spec: ModelSpec) -> Plan:
 def _outer(spec: ModelSpec) -> Iterator[Block]:
     d, width = spec.d_model, spec.d_embedding
     wide = d if width is None else width
-    top = View(spec)
+    top = View(("", spec))
     yield Embedding(
         spec.vocab_size, wide, d, width is not None, spec.projection_bias, spec.n_token_types
     )
@@ -69,7 +69,7 @@ def _outer(spec: ModelSpec) -> Iterator[Block]:
     if spec.encoder is not None:
         sections.insert(0, ("encoder.", spec.encoder))
     for prefix, section in sections:
-        yield from _around(prefix, View(section, spec), spec, wide)
+        yield from _around(prefix, View(*sections_of(section, spec)), spec, wide)
     kind, bias = _norm(top, spec)
     if spec.pooler:
         yield Pooler(d)

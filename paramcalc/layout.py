@@ -23,18 +23,28 @@ def is_literal(value: Any, number: int) -> bool:
 
 
 class View:
-    """The fields of one kind of layer: the innermost section that states a field wins."""
+    """The fields of one kind of layer: the innermost section that states a field wins.
 
-    def __init__(self, *sections: Any) -> None:
+    Sections are (place, fields) pairs, innermost first; a place is a prefix such as ``layers.0.``.
+    """
+
+    def __init__(self, *sections: tuple[str, Any]) -> None:
         self.sections = sections
 
     def get(self, name: str, default: Any = None) -> Any:
         """Return the field from the innermost section that states it, else ``default``."""
-        for section in self.sections:
+        for _, section in self.sections:
             value = getattr(section, name, None)
             if value is not None:
                 return value
         return default
+
+    def where(self, name: str) -> str:
+        """Return the field's name with the section that states it, such as ``layers.0.window``."""
+        for place, section in self.sections:
+            if getattr(section, name, None) is not None:
+                return place + name
+        return name
 
     @property
     def has_ffn(self) -> bool:
@@ -80,26 +90,36 @@ def groups(section: ModelSpec | EncoderSpec, spec: ModelSpec) -> list[Group]:
     Equal kinds inside one pattern are one group. Labels name what differs: attention, feed-forward
     part, or a number.
     """
-    outer = (section, spec) if section is not spec else (spec,)
+    outer = sections_of(section, spec)
+    here = outer[0][0]
     n, dense = section.n_layers, spec.n_dense_layers
     kinds: list[tuple[View, tuple[Range, ...]]] = []
     if section.layers is not None:
         stated: Num = sum(g.repeat for g in section.layers if g.repeat is not None)
         start: Num = 0
-        for group in section.layers:
+        for number, group in enumerate(section.layers):
             stop = start + (n - stated if group.repeat is None else group.repeat)
-            for kind, places in _distinct(group.pattern or (group,)):
-                period = len(group.pattern or (group,))
-                inner = (kind,) if kind is group else (kind, group)
-                ranges = tuple((start + p, stop, period) for p in places)
-                kinds.append((View(*inner, *outer), ranges))
+            place = f"{here}layers.{number}."
+            pattern = group.pattern or ()
+            for kind, places in _distinct(pattern) if pattern else [(None, [0])]:
+                inner = [(f"{place}pattern.{places[0]}.", kind), (place, group)]
+                ranges = tuple((start + p, stop, len(pattern) or 1) for p in places)
+                kinds.append((View(*inner[kind is None :], *outer), ranges))
             start = stop
     elif section is spec and dense is not None and not is_literal(dense, 0):
-        kinds = [(View(_DENSE, *outer), ((0, dense, 1),)), (View(*outer), ((dense, n, 1),))]
+        kinds = [
+            (View(("n_dense_layers: ", _DENSE), *outer), ((0, dense, 1),)),
+            (View(*outer), ((dense, n, 1),)),
+        ]
     else:
         kinds = [(View(*outer), ((0, n, 1),))]
     labels = _labels([view for view, _ in kinds])
     return [Group(name, view, r) for name, (view, r) in zip(labels, kinds, strict=True)]
+
+
+def sections_of(section: ModelSpec | EncoderSpec, spec: ModelSpec) -> tuple[tuple[str, Any], ...]:
+    """Return the sections of a stack outside its layers, innermost first."""
+    return (("", spec),) if section is spec else (("encoder.", section), ("", spec))
 
 
 def _distinct(pattern: tuple[LayerSpec, ...]) -> list[tuple[LayerSpec, list[int]]]:
@@ -125,7 +145,7 @@ def _same(a: LayerSpec, b: LayerSpec) -> bool:
 
 
 def _labels(views: list[View]) -> list[str]:
-    given = [getattr(view.sections[0], "label", None) for view in views]
+    given = [getattr(view.sections[0][1], "label", None) for view in views]
     if len(views) == 1:
         return [given[0] or ""]
     traits = [view.traits() for view in views]

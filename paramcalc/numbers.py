@@ -22,7 +22,7 @@ def _choose(a: Any, b: Any, which: int) -> Any:
     """Return min (which=0) or max (which=1) of two numbers that are not both ints."""
     for operand in (a, b):
         kind = type(operand)
-        own = getattr(kind, "choose", None)
+        own = getattr(kind, "min_or_max", None)
         if own is not None:
             return own(a, b, which)
         package = kind.__module__.partition(".")[0]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from paramcalc.layout import View, groups
+from paramcalc.layout import View, groups, sections_of
 from paramcalc.spelling import fail
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def check(spec: ModelSpec) -> None:
             fail("n_dense_layers", dense, f"there are {spec.n_layers} layers", "lower it")
     if spec.pooler and spec.causal:
         fail("pooler", "true", "belongs to an encoder", "set causal: false")
-    if spec.share_layers and any(v.ranges[0][0] != 0 for v in groups(spec, spec)):
+    if spec.share_layers and len(groups(spec, spec)) > 1:
         fail("share_layers", "true", "needs layers of one kind", "remove layers")
 
 
@@ -47,9 +47,8 @@ def _check_stack(prefix: str, section: ModelSpec | EncoderSpec, spec: ModelSpec)
     if section.layers is not None:
         _check_repeats(prefix, section)
     for group in groups(section, spec):
-        where = prefix + (f"layers.{group.label}." if group.label else "")
-        _check_layer(where, group.view, spec)
-    view = View(section, spec)
+        _check_layer(group.view, spec)
+    view = View(*sections_of(section, spec))
     learned = view.get("positions", "learned" if spec.gpt2 else "none") == "learned"
     if learned and view.get("n_positions") is None and spec.context is None:
         fail(
@@ -80,11 +79,11 @@ def _check_repeats(prefix: str, section: ModelSpec | EncoderSpec) -> None:
         )
 
 
-def _check_layer(where: str, view: View, spec: ModelSpec) -> None:
+def _check_layer(view: View, spec: ModelSpec) -> None:
     heads, kv = view.get("n_heads"), view.get("n_kv_heads")
     if kv is not None and heads % kv:
         fail(
-            f"{where}n_kv_heads",
+            view.where("n_kv_heads"),
             kv,
             f"must divide n_heads = {heads}",
             f"take one of {_near(heads, kv)}",
@@ -92,16 +91,16 @@ def _check_layer(where: str, view: View, spec: ModelSpec) -> None:
     if view.get("mla") is None:
         if view.get("head_dim") is None and spec.d_model % heads:
             fail(
-                f"{where}n_heads",
+                view.where("n_heads"),
                 heads,
                 f"must divide d_model = {spec.d_model}",
                 f"take one of {_near(spec.d_model, heads)}, or give head_dim",
             )
     else:
-        _check_latent(where, view)
+        _check_latent(view)
     if view.get("window") is not None and view.get("chunk") is not None:
         fail(
-            f"{where}window",
+            view.where("window"),
             view.get("window"),
             "a layer is either windowed or chunked",
             "remove window or chunk",
@@ -110,21 +109,26 @@ def _check_layer(where: str, view: View, spec: ModelSpec) -> None:
         experts, k = view.get("n_experts"), view.get("top_k")
         if k is None:
             fail(
-                f"{where}n_experts",
+                view.where("n_experts"),
                 experts,
                 "a router needs to know how many work on a token",
                 "give top_k",
             )
         if k > experts:
-            fail(f"{where}top_k", k, f"cannot exceed n_experts = {experts}", f"take 1 to {experts}")
+            fail(
+                view.where("top_k"),
+                k,
+                f"cannot exceed n_experts = {experts}",
+                f"take 1 to {experts}",
+            )
 
 
-def _check_latent(where: str, view: View) -> None:
+def _check_latent(view: View) -> None:
     mla = view.get("mla")
     given = [mla.index_n_heads, mla.index_head_dim, mla.index_top_k]
     if any(g is None for g in given) and any(g is not None for g in given):
         fail(
-            f"{where}mla.index_n_heads",
+            "mla.index_n_heads",
             mla.index_n_heads,
             "an indexer has three sizes",
             "give index_n_heads, index_head_dim and index_top_k",
@@ -132,7 +136,7 @@ def _check_latent(where: str, view: View) -> None:
     for field in ("window", "chunk", "n_kv_heads", "head_dim"):
         if view.get(field) is not None:
             fail(
-                f"{where}{field}",
+                view.where(field),
                 view.get(field),
                 "has no meaning with latent attention (mla)",
                 f"remove {field}",
@@ -142,5 +146,5 @@ def _check_latent(where: str, view: View) -> None:
 def _near(total: int, wanted: int) -> str:
     """The divisors of ``total`` just below and above ``wanted``."""
     low = next((i for i in range(min(wanted, total), 0, -1) if total % i == 0), 1)
-    high = next((i for i in range(wanted, min(total, 64 * wanted) + 1) if total % i == 0), total)
+    high = next((i for i in range(wanted, min(total, wanted + 9_999) + 1) if total % i == 0), total)
     return f"{low}, {high}" if low != high else str(low)

@@ -128,10 +128,12 @@ def explain(error: ValidationError, where: str = "") -> str:
         line = f"{where}{field}: unknown field{_known(error.title, field)}"
     elif kind == "missing":
         line = f"{where}{field}: is required; add {field}: ..."
+    elif kind == "string_pattern_mismatch" and field.endswith("attention_bias"):
+        line = f"{where}{field} = {shown(first['input'])}: must be letters of qkvo; write [q, k, v]"
     else:
         rule = _RULES.get(kind, first["msg"]).format(**first.get("ctx", {}))
         fix = _FIXES.get(kind, "change it")
-        line = f"{where}{field} = {shown(first['input'])}: {rule}; {fix}"
+        line = f"{(where + field).rstrip('.')} = {shown(first['input'])}: {rule}; {fix}"
     more = len(found) - 1
     return line + (f" (and {more} more)" if more else "")
 

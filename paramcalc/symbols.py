@@ -116,7 +116,7 @@ class Formula:
         return self.terms.get(()) if len(self.terms) == 1 else None
 
     @staticmethod
-    def choose(a: Any, b: Any, which: int) -> Formula:
+    def min_or_max(a: Any, b: Any, which: int) -> Formula:
         """Minimum (0) or maximum (1), called by ``paramcalc.numbers``."""
         x, y = lift(a), lift(b)
         value = (min, max)[which](x.value, y.value)

@@ -46,7 +46,7 @@ Options:
   --version             Print the version.
   --install-completion  Complete commands and presets in this shell.
   --show-completion     Print the completion script.
-  --help                Print this page; `paramcalc show --help` lists overrides.
+  --help                Print this page; `paramcalc show --help`: overrides.
 """
 
 
@@ -127,7 +127,7 @@ def main(argv: list[str]) -> int:
         return _fault(error.format_message())
     except (typer.Abort, KeyboardInterrupt):
         return 130
-    except BrokenPipeError:  # the reader has seen enough
+    except (BrokenPipeError, SystemExit):  # the reader of a pipe has left: click exits so itself
         _drop_output()
         return 0
     except OSError as error:

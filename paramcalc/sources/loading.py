@@ -61,7 +61,7 @@ def is_file_name(text: str) -> bool:
 def _exists(text: str) -> bool:
     try:
         return os.path.exists(text)
-    except ValueError:  # an embedded null character
+    except (OSError, ValueError):  # too long, or an embedded null character
         return False
 
 

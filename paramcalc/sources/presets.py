@@ -51,30 +51,30 @@ def key(name: str) -> str:
     plain = plain.removeprefix("meta-").removeprefix("openai-")
     while (shorter := _SUFFIX.sub("", plain)) != plain:
         plain = shorter
-    return plain.replace("-", "").replace(".", "")
+    return plain.replace("-", "")
 
 
 def path_of(name: str) -> Path:
     """Return the file of the preset that a spelling names. Raises ``UnknownPreset``.
 
-    Tried in turn: the name itself, the hub ids listed in the presets, the spelling without owner,
-    case and separators.
+    Tried in turn: the name itself, the hub ids listed in the presets (with or without their
+    owner), the spelling without owner, case and separators.
     """
-    if re.fullmatch(r"[a-z0-9.-]+", name):
+    if re.fullmatch(r"[a-z0-9.-]{1,80}", name):
         exact = folder() / f"{name}.yaml"
         if exact.is_file():
             return exact
-    wanted = key(name)
+    wanted, lower = key(name), name.lower()
     loose: Path | None = None
     for path in sorted(folder().glob("*.yaml")):
-        hub = _HUB.findall(path.read_text(encoding="utf-8")) if "/" in name else []
-        if name.lower() in (h.lower() for h in hub):
-            return path
+        for hub in _HUB.findall(path.read_text(encoding="utf-8").lower()):
+            if lower in (hub, hub.rpartition("/")[2]):
+                return path
         if key(path.stem) == wanted:
             loose = path
     if loose is not None:
         return loose
-    near = did_you_mean(name.lower().rpartition("/")[2], names())
+    near = did_you_mean(name.lower().rpartition("/")[2][:80], names())
     raise UnknownPreset(
         f"{shown(name)}: no such preset or file{near}; paramcalc list shows all presets"
     )

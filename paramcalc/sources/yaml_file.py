@@ -26,11 +26,12 @@ class _Loader(_Base):
 def _mapping(loader: _Loader, node: yaml.MappingNode) -> dict[Any, Any]:
     seen = set()
     for key, _ in node.value:
-        if key.value in seen and isinstance(key.value, str):
+        if not isinstance(key, yaml.ScalarNode) or key.value in seen:
+            what = "stands twice" if isinstance(key, yaml.ScalarNode) else "is no field's name"
             raise yaml.constructor.ConstructorError(
-                None, None, f"{key.value} stands twice", key.start_mark
+                None, None, f"{str(key.value)[:40]} {what}", key.start_mark
             )
-        seen.add(key.value if isinstance(key.value, str) else id(key))
+        seen.add(key.value)
     return dict(loader.construct_pairs(node, deep=True))
 
 

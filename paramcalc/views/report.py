@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from paramcalc.build import default_d_ff
 from paramcalc.deploy import formats
 from paramcalc.model import Model
 from paramcalc.quantities import params, shape
@@ -45,20 +46,28 @@ class Report(Answers):
     def summary(self) -> str:
         """Return the shape in one line."""
         spec = self.model.spec
-        ffn = f"d_ff {spec.d_ff:,}" if spec.d_ff else ""
         words = [
             f"{spec.n_layers:,} layers",
             f"d_model {spec.d_model:,}",
             f"{spec.n_heads:,} heads"
             + (f" ({spec.n_kv_heads:,} KV)" if spec.n_kv_heads is not None else "")
             + (" MLA" if spec.mla else ""),
-            ffn,
+            self._width(),
             f"{spec.n_experts:,} experts, top {spec.top_k}" if spec.n_experts else "",
             f"vocab {spec.vocab_size:,}",
             f"context {self.at.n:,}" + (" (assumed)" if self.assumed_context else ""),
             "tied" if spec.tie_embeddings else "untied",
         ]
         return " · ".join(word for word in words if word)
+
+    def _width(self) -> str:
+        spec = self.model.spec
+        if spec.ffn is False:
+            return "attention only"
+        if spec.d_ff is not None:
+            return f"d_ff {spec.d_ff:,}"
+        width = default_d_ff(spec.d_model, bool(spec.gated_ffn), spec.ff_multiple_of)
+        return f"d_ff {width:,} (default)"
 
     def _change(self, key: str) -> Cell:
         change = self.change(key)

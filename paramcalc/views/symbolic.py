@@ -107,7 +107,7 @@ def _symbolic(section: Any, names: _Names, where_: str) -> Any:
 
 
 def _trait(section: Any, place: int) -> str:
-    attention, _ = View(section).traits()
+    attention, _ = View(("", section)).traits()
     if attention != "full":
         return attention
     return "dense" if is_literal(section.n_experts, 0) else str(place)

@@ -1,0 +1,33 @@
+"""What the tests share: golden facts, and models by preset, loaded once."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import paramcalc
+from paramcalc.model import Model
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent
+
+
+@cache
+def preset(name: str) -> Model:
+    return paramcalc.load(name)
+
+
+@cache
+def golden() -> list[dict[str, Any]]:
+    lines = (HERE / "golden" / "released.jsonl").read_text(encoding="utf-8").splitlines()
+    return [json.loads(line) for line in lines]
+
+
+@pytest.fixture(autouse=True)
+def _plain_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("FORCE_COLOR", "NO_COLOR", "COLUMNS", "TERM"):
+        monkeypatch.delenv(name, raising=False)

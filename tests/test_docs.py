@@ -1,0 +1,77 @@
+"""The documents say what the program does: their commands run, their screens are its screens."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+import paramcalc
+from paramcalc.cli.main import main
+from tests.conftest import ROOT
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+FENCE = re.compile(r"```(\w+)\n(.*?)```", re.DOTALL)
+
+
+def test_the_yaml_in_the_field_list_is_gemma2_9b(tmp_path: Path) -> None:
+    text = (ROOT / "docs" / "fields.md").read_text(encoding="utf-8")
+    path = tmp_path / "model.yaml"
+    path.write_text(next(body for kind, body in FENCE.findall(text) if kind == "yaml"))
+    assert paramcalc.load(path).params.total == 9_241_705_984
+
+
+def screens() -> list[tuple[str, str]]:
+    """Each ``$ paramcalc`` command of the README with the screen under it."""
+    found = []
+    for kind, body in FENCE.findall(README):
+        if kind == "console":
+            for piece in re.split(r"^\$ ", body, flags=re.MULTILINE)[1:]:
+                command, _, screen = piece.partition("\n")
+                found.append((command, screen.rstrip("\n")))
+    return found
+
+
+@pytest.mark.parametrize(("command", "screen"), screens())
+def test_each_screen_of_the_readme(
+    command: str,
+    screen: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for kind, body in FENCE.findall(README):
+        if kind == "yaml":
+            (tmp_path / "my-model.yaml").write_text(body, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    program, *arguments = shlex.split(command)
+    assert program == "paramcalc"
+    assert main(arguments) == 0
+    shown = "\n".join(line.rstrip() for line in capsys.readouterr().out.rstrip().splitlines())
+    for part in re.split(r"^\.\.\.$", screen, flags=re.MULTILINE):
+        assert part.strip("\n") in shown
+
+
+def test_python_in_the_readme() -> None:
+    for kind, body in FENCE.findall(README):
+        if kind == "python":
+            space: dict[str, object] = {}
+            for line in body.splitlines():
+                code, arrow, value = line.partition("  # ")
+                if arrow:
+                    assert str(eval(code, space)) == value, line
+                else:
+                    exec(code, space)
+
+
+def test_the_readme_opens_with_a_screen_and_two_commands() -> None:
+    assert README.index("$ paramcalc llama3-8b") < 300
+    setups = [body.strip() for kind, body in FENCE.findall(README) if kind == "sh"]
+    assert len(setups) == 2
+    assert all("\n" not in line and "python3 -m venv" in line for line in setups)
+    assert "paramcalc llama3-8b" in setups[0]
+    assert "pytest" in setups[1]
+    assert setups[1] in (ROOT / ".ci" / "run").read_text(encoding="utf-8")

@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import sympy
+from hypothesis import given
+from hypothesis import strategies as st
+
+from paramcalc.numbers import ceil_div, maximum, minimum, round_up, triangle
+from paramcalc.symbols import lift, symbol
+
+whole = st.integers(0, 10**6)
+positive = st.integers(1, 10**6)
+
+
+@given(whole, positive)
+def test_each_kind_of_number_agrees(a: int, b: int) -> None:
+    x, y = np.array([a], dtype=np.int64), np.array([b], dtype=np.int64)
+    p, q = sympy.Integer(a), sympy.Integer(b)
+    f, g = symbol("a", a), symbol("b", b)
+    for name, exact in (
+        (minimum, min(a, b)),
+        (maximum, max(a, b)),
+        (ceil_div, (a + b - 1) // b),
+        (round_up, (a + b - 1) // b * b),
+    ):
+        assert name(a, b) == exact
+        assert name(x, y)[0] == exact  # type: ignore[arg-type,index]
+        assert name(p, q) == exact  # type: ignore[arg-type]
+        assert lift(name(f, g)).value == exact  # type: ignore[arg-type]
+
+
+@given(st.integers(0, 300))
+def test_triangle(n: int) -> None:
+    assert triangle(n) == sum(range(n + 1))
+
+
+def test_no_minimum_of_text() -> None:
+    with pytest.raises(TypeError, match="no minimum"):
+        minimum("a", 1)  # type: ignore[arg-type]

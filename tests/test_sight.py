@@ -1,0 +1,48 @@
+"""Each sight against counting the pairs one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from paramcalc.sight import Both, BothWindow, Causal, Chunk, Sight, Sparse, Window
+
+CASES: list[tuple[Callable[[int], Sight], Callable[[int, int, int], bool]]] = [
+    (lambda w: Causal(), lambda i, j, w: j <= i),
+    (lambda w: Window(w), lambda i, j, w: j <= i and i - j < w),
+    (lambda w: Chunk(w), lambda i, j, w: j <= i and i // w == j // w),
+    (lambda w: Both(), lambda i, j, w: True),
+    (lambda w: BothWindow(w), lambda i, j, w: abs(i - j) <= w // 2),
+]
+
+
+@pytest.mark.parametrize(("make", "sees"), CASES)
+@given(n=st.integers(1, 60), w=st.integers(1, 70))
+def test_pairs_one_by_one(
+    make: Callable[[int], Sight], sees: Callable[[int, int, int], bool], n: int, w: int
+) -> None:
+    assert make(w).pairs(n) == sum(sees(i, j, w) for i in range(n) for j in range(n))
+
+
+@pytest.mark.parametrize(("make", "sees"), CASES[:3])
+@given(n=st.integers(1, 60), w=st.integers(1, 70))
+def test_positions_of_the_last_token(
+    make: Callable[[int], Sight], sees: Callable[[int, int, int], bool], n: int, w: int
+) -> None:
+    assert make(w).positions(n) == sum(sees(n - 1, j, w) for j in range(n))
+
+
+@given(n=st.integers(1, 60), k=st.integers(1, 70))
+def test_sparse_sees_the_top_k_and_keeps_all(n: int, k: int) -> None:
+    sight = Sparse(k)
+    assert sight.pairs(n) == sum(min(i, k) for i in range(1, n + 1))
+    assert sight.positions(n) == min(n, k)
+    assert sight.kept(n) == n
+
+
+def test_a_window_keeps_no_more_than_itself() -> None:
+    assert [Window(4).kept(n) for n in (1, 4, 9)] == [1, 4, 4]
+    assert [Chunk(4).kept(n) for n in (1, 4, 9)] == [1, 4, 4]
