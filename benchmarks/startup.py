@@ -70,7 +70,8 @@ def main(pairs: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         script = Path(folder) / "empty.py"
         script.write_text(EMPTY, encoding="utf-8")
-        program, empty = [sys.executable, "-m", "paramcalc"], [sys.executable, str(script)]
+        program = [str(Path(sys.executable).with_name("paramcalc"))]
+        empty = [sys.executable, str(script)]
         print(f"{'command':<24} {'ratio':>6} {'limit':>6} {'ours':>9} {'empty':>9}")
         for name, ours, other, limit in (
             ("llama3-8b", ["llama3-8b"], ["x"], 1.25),
@@ -79,7 +80,8 @@ def main(pairs: int) -> None:
         ):
             middle, mine, theirs = ratio(program + ours, empty + other, pairs)
             print(
-                f"{name:<24} {middle:>6.2f} {limit:>6.2f} {mine * 1e3:>6.0f} ms {theirs * 1e3:>6.0f} ms"
+                f"{name:<24} {middle:>6.2f} {limit:>6.2f}"
+                f" {mine * 1e3:>6.0f} ms {theirs * 1e3:>6.0f} ms"
             )
 
 

@@ -28,7 +28,8 @@ from paramcalc.numbers import Num, ceil_div
 from paramcalc.sight import Both, BothWindow, Causal, Chunk, Sight, Sparse, Window
 
 if TYPE_CHECKING:
-    from paramcalc.spec import EncoderSpec, ModelSpec
+    from paramcalc.sections import EncoderSpec
+    from paramcalc.spec import ModelSpec
 
 
 class Layers(NamedTuple):

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from paramcalc.numbers import Num, ceil_div
 
 if TYPE_CHECKING:
-    from paramcalc.spec import EncoderSpec, LayerSpec, ModelSpec
+    from paramcalc.sections import EncoderSpec, LayerSpec
+    from paramcalc.spec import ModelSpec
 
 Range = tuple[Num, Num, Num]
 _DENSE = SimpleNamespace(n_experts=0)

@@ -11,7 +11,8 @@ from paramcalc.layout import View, groups, sections_of
 from paramcalc.spelling import fail
 
 if TYPE_CHECKING:
-    from paramcalc.spec import EncoderSpec, ModelSpec
+    from paramcalc.sections import EncoderSpec
+    from paramcalc.spec import ModelSpec
 
 MOST_LAYERS = 100_000
 MOST_COUNT = 1_000_000

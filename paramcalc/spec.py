@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from paramcalc import rules, spelling
 
@@ -19,16 +19,21 @@ Flag = Annotated[bool, Field(strict=True)]
 Biases = Annotated[str, Field(pattern="^q?k?v?o?$")]
 
 if TYPE_CHECKING:
+    from paramcalc.sections import EncoderSpec, LatentSpec, LayerGroup, LayerSpec
+
     _Latent: TypeAlias = "LatentSpec | None"
     _Pattern: TypeAlias = "tuple[LayerSpec, ...] | None"
     _Groups: TypeAlias = "tuple[LayerGroup, ...] | None"
     _Encoder: TypeAlias = "EncoderSpec | None"
-    _About: TypeAlias = "About | None"
 else:
-    _Latent = _Pattern = _Groups = _Encoder = _About = Any
+    _Latent = _Pattern = _Groups = _Encoder = Any
 
 
-class _Section(BaseModel):
+INNER = frozenset({"mla", "encoder", "layers", "pattern"})
+"""Fields that hold sections (``paramcalc.sections``)."""
+
+
+class Section(BaseModel):
     """Frozen, unknown fields refused, short names and sizes such as ``8k`` understood.
 
     A section's schema is built when one is first read, and inner sections are validated here
@@ -44,25 +49,14 @@ class _Section(BaseModel):
         if not isinstance(data, dict):
             return data
         fields = spelling.normalize(data)
-        for name in fields.keys() & _INNER.keys():
-            fields[name] = _read_inner(name, fields[name])
+        for name in fields.keys() & INNER:
+            from paramcalc.sections import read_inner
+
+            fields[name] = read_inner(name, fields[name])
         return fields
 
 
-class LatentSpec(_Section):
-    """Multi-head latent attention (DeepSeek-V2), with V3.2's indexer if its sizes are given."""
-
-    q_lora_rank: Size | None = None
-    kv_lora_rank: Size
-    qk_nope_head_dim: Size
-    qk_rope_head_dim: Size
-    v_head_dim: Size
-    index_n_heads: Count | None = None
-    index_head_dim: Size | None = None
-    index_top_k: Tokens | None = None
-
-
-class LayerFields(_Section):
+class LayerFields(Section):
     """Everything that may differ from layer to layer. What an inner section leaves out stays as in
     the section around it."""
 
@@ -93,22 +87,6 @@ class LayerFields(_Section):
     norms_per_layer: Annotated[int, Field(strict=True, ge=0, le=16)] | None = None
 
 
-class LayerSpec(LayerFields):
-    """One kind of layer inside a pattern."""
-
-    label: Annotated[str, Field(pattern="^[a-z0-9-]+$")] | None = None
-
-
-class LayerGroup(LayerSpec):
-    """A run of layers: ``repeat`` of them, or all that the other groups leave over.
-
-    With ``pattern`` the run cycles through several kinds of layers.
-    """
-
-    repeat: Count | None = None
-    pattern: _Pattern = None
-
-
 class StackFields(LayerFields):
     """What a decoder and an encoder both have. An encoder inherits all of it but its own layers."""
 
@@ -121,13 +99,7 @@ class StackFields(LayerFields):
     final_norm: Flag | None = None
 
 
-class EncoderSpec(StackFields):
-    """The encoder of an encoder-decoder; the decoder gains cross attention."""
-
-    n_layers: Annotated[int, Field(strict=True, ge=1, le=rules.MOST_LAYERS)]
-
-
-class About(_Section):
+class About(Section):
     """Where a preset comes from: never part of the count."""
 
     source: str
@@ -169,39 +141,9 @@ class ModelSpec(StackFields):
     head_bias: Flag = False
     pooler: Flag = False
     share_layers: Flag = False
-    about: _About = None
+    about: About | None = None
 
     @model_validator(mode="after")
     def _rules(self) -> ModelSpec:
         rules.check(self)
         return self
-
-
-_INNER: dict[str, tuple[type[_Section], bool]] = {
-    "mla": (LatentSpec, False),
-    "encoder": (EncoderSpec, False),
-    "about": (About, False),
-    "layers": (LayerGroup, True),
-    "pattern": (LayerSpec, True),
-}
-"""Inner sections: their class, and whether there is a list of them."""
-
-
-def _read_inner(name: str, value: Any) -> Any:
-    kind, many = _INNER[name]
-    if value is None:
-        return None
-    if not many:
-        return _read_one(name, kind, value)
-    if not isinstance(value, list | tuple) or not value:
-        raise ValueError(
-            f"{name} = {spelling.shown(value)}: must be a list of sections; write - {{...}}"
-        )
-    return tuple(_read_one(f"{name}.{i}", kind, item) for i, item in enumerate(value))
-
-
-def _read_one(where: str, kind: type[_Section], value: Any) -> _Section:
-    try:
-        return kind.model_validate(value)
-    except ValidationError as error:
-        raise ValueError(spelling.explain(error, where + ".")) from None

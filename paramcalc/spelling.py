@@ -139,13 +139,12 @@ def explain(error: ValidationError, where: str = "") -> str:
 
 
 def _known(title: str, field: str) -> str:
-    from paramcalc import spec
+    from paramcalc import sections, spec
     from paramcalc.errors import did_you_mean
 
-    near = did_you_mean(field, [*getattr(spec, title).model_fields, *ALIASES])
-    return (
-        near or f"; {title} has {len(getattr(spec, title).model_fields)} fields, see docs/fields.md"
-    )
+    kind = getattr(spec, title, None) or getattr(sections, title)
+    near = did_you_mean(field, [*kind.model_fields, *ALIASES])
+    return near or f"; {title} has {len(kind.model_fields)} fields, see docs/fields.md"
 
 
 def fail(field: str, value: object, rule: str, fix: str) -> NoReturn:

@@ -10,7 +10,8 @@ from pydantic import ValidationError
 
 import paramcalc
 from paramcalc.build import default_d_ff
-from paramcalc.spec import EncoderSpec, LatentSpec, LayerGroup, ModelSpec
+from paramcalc.sections import EncoderSpec, LatentSpec, LayerGroup
+from paramcalc.spec import ModelSpec
 
 CARD: dict[str, Any] = {"d_model": 512, "n_layers": 2, "n_heads": 8, "vocab_size": 100}
 MLA = {

@@ -45,7 +45,7 @@ def show(
     With overrides the report shows the change against the preset. Sizes may be typed 8k, 128k,
     7B, 1.5M: 1k is 1,024 for tokens and 1,000 otherwise.
     """
-    from paramcalc.views import output, record
+    from paramcalc.views import output
     from paramcalc.views.report import Report, layers_section, ledger_section
 
     way = o.one_of(json, csv, markdown)
@@ -67,24 +67,22 @@ def show(
     )
     shown, base = o.load(model, fields)
     report = Report(shown, base, o.positive("batch", batch), kv_dtype)
-    if way == "json":
-        output.write_json(record.record(report))
-        return
-    if way == "csv":
-        rows = (
-            [record.tensor_record(t) for t in shown.ledger.tensors]
-            if tensors
-            else record.rows(report)
-        )
-        output.write_csv(rows)
-        return
-    if tensors or by_layer:
+    if way in ("json", "csv"):
+        from paramcalc.views import record
+
+        if way == "json":
+            output.write_json(record.record(report))
+        elif tensors:
+            output.write_csv([record.tensor_record(t) for t in shown.ledger.tensors])
+        else:
+            output.write_csv(record.rows(report))
+    else:
         sections = [layers_section(shown)] if by_layer else []
         sections += [ledger_section(shown)] if tensors else []
-    else:
-        sections = report.sections()
-    output.show(
-        sections, markdown_way=way == "markdown", head=(report.headline(), report.summary())
-    )
+        output.show(
+            sections or report.sections(),
+            markdown_way=way == "markdown",
+            head=(report.headline(), report.summary()),
+        )
     for name in o.idle(shown, base, fields):
         typer.echo(f"paramcalc: note: {name} changes nothing in this model", err=True)

@@ -7,9 +7,12 @@ encoder-decoder "a token" is one source and one target token.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from math import lcm
+
 from paramcalc.ledger import Ledger
 from paramcalc.numbers import Num, ceil_div
-from paramcalc.sight import Both, Causal
+from paramcalc.sight import Both, Causal, Chunk
 
 
 def matmul_per_token(ledger: Ledger) -> Num:
@@ -69,33 +72,57 @@ def causal_links(n: Num) -> Num:
 def crossover(ledger: Ledger) -> int | None:
     """Return the smallest n at which a token's attention costs as much as its matmuls; ints only.
 
-    None where windows or chunks keep attention cheaper at every length. A chunked layer counts as
-    the last token of a chunk.
+    None where windows or chunks keep attention cheaper at every length.
     """
     matmuls = matmul_per_token(ledger)
-    grows = [o for o in ledger.operations if type(o.sight) in (Causal, Both)]
-    slope = sum(o.copies * o.flops_per_pair for o in grows)
+    chunks = {o.sight.size for o in ledger.operations if isinstance(o.sight, Chunk)}
 
-    def attention(n: int) -> int:
-        return sum(o.copies * o.flops_per_pair * _most_seen(o.sight, n) for o in ledger.operations)
+    def reached(n: int) -> bool:
+        return attention_per_token(ledger, n) >= matmuls
 
-    if slope:
-        high = max(1, ceil_div(matmuls, slope))
-    else:
-        high = max((getattr(o.sight, "size", 0) for o in ledger.operations), default=0)
-        high = max([high, *(getattr(o.sight, "top_k", 0) for o in ledger.operations)])
-        if attention(high) < matmuls:
-            return None
+    def may_reach(n: int) -> bool:  # as if n were the last token of its chunk: never falls
+        return _most(ledger, n) >= matmuls
+
+    start = _first(may_reach, _long_enough(ledger, matmuls))
+    if start is None or not chunks:
+        return start
+    # inside a chunk attention only grows, so the chunks are tried one after the other; without full
+    # attention they repeat after their least common multiple
+    endless = any(isinstance(o.sight, Causal | Both) for o in ledger.operations)
+    last = start + lcm(*chunks)
+    while endless or start <= last:
+        end = min(ceil_div(start, size) * size for size in chunks)
+        before = start - 1
+        within = _first(lambda i, past=before: reached(past + i), end - before)  # type: ignore[misc]
+        if within is not None:
+            return before + within
+        start = end + 1
+    return None
+
+
+def _most(ledger: Ledger, n: int) -> int:
+    return sum(
+        o.copies
+        * o.flops_per_pair
+        * (o.sight.kept(n) if isinstance(o.sight, Chunk) else o.sight.positions(n))
+        for o in ledger.operations
+    )
+
+
+def _long_enough(ledger: Ledger, matmuls: int) -> int:
+    """A length at which ``_most`` has reached the matmuls, or has stopped growing."""
+    high = 1
+    while _most(ledger, high) < matmuls and _most(ledger, high) < _most(ledger, 2 * high):
+        high *= 2
+    return 2 * high
+
+
+def _first(holds: Callable[[int], bool], high: int) -> int | None:
+    """The smallest n from 1 to ``high`` at which a condition holds that never ceases to hold."""
+    if not holds(high):
+        return None
     low = 0
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if attention(middle) >= matmuls else (middle, high)
+        low, high = (low, middle) if holds(middle) else (middle, high)
     return high
-
-
-def _most_seen(sight: object, n: int) -> int:
-    size = getattr(sight, "size", None)
-    if size is not None:
-        return min(n, int(size) // 2 * 2 + 1 if type(sight).__name__ == "BothWindow" else int(size))
-    top_k = getattr(sight, "top_k", None)
-    return n if top_k is None else min(n, int(top_k))

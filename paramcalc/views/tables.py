@@ -6,18 +6,16 @@ text, or None for an empty one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
 
-@dataclass(frozen=True)
-class Share:
-    """A part of a whole, shown in percent; ``signed`` for a change; ``digits`` after the point."""
+class Share(NamedTuple):
+    """A part of a whole, shown in percent; ``signed`` for a change."""
 
     value: Fraction
     signed: bool = False
@@ -28,8 +26,7 @@ class Share:
         return text if self.value or self.signed else "0%"
 
 
-@dataclass(frozen=True)
-class Size:
+class Size(NamedTuple):
     """Bytes, shown to a person in GB (10^9) and GiB (2^30), or in smaller units of both kinds.
 
     ``brief`` shows the first only.
@@ -45,8 +42,7 @@ class Size:
         return text if self.brief else f"{text} {self.value / 1024**power:>10,.2f} {two}"
 
 
-@dataclass(frozen=True)
-class Bar:
+class Bar(NamedTuple):
     """A horizontal bar for a share of a whole; left out where there is no screen."""
 
     value: Fraction
@@ -55,16 +51,16 @@ class Bar:
 Cell = int | str | Share | Size | Bar | None
 
 
-@dataclass
 class Section:
-    """A titled table. ``columns`` are (heading, alignment); ``strong`` rows are sums, ``rule`` ones
-    are set off by a line above."""
+    """A titled table: ``columns`` are (heading, alignment), ``strong`` the numbers of rows that are
+    sums, ``notes`` lines under it. A column headed ``bar`` holds bars."""
 
-    title: str
-    columns: list[tuple[str, str]]
-    rows: list[tuple[Cell, ...]] = field(default_factory=list)
-    strong: set[int] = field(default_factory=set)
-    notes: list[str] = field(default_factory=list)
+    def __init__(self, title: str, columns: list[tuple[str, str]]) -> None:
+        self.title = title
+        self.columns = columns
+        self.rows: list[tuple[Cell, ...]] = []
+        self.strong: set[int] = set()
+        self.notes: list[str] = []
 
     def add(self, *cells: Cell, strong: bool = False) -> None:
         """Append a row."""
@@ -119,63 +115,72 @@ def draw_bar(value: Fraction, width: int, *, ascii_only: bool) -> str:
     return "█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()
 
 
-def terminal(console: Console, sections: list[Section]) -> None:
-    """Print the sections as rich tables. A table wider than the console is printed whole: digits
-    are never cut."""
-    from rich.padding import Padding
-
-    for section in sections:
-        console.print()
-        console.print(fit(section.title, console.encoding), style="bold cyan")
-        table, width = _table(section, console.width, console.encoding)
-        console.print(table, width=max(width, console.width), no_wrap=True, crop=False)
-        for note in section.notes:
-            text = fit(note, console.encoding)
-            console.print(Padding(text, (0, 0, 0, 2), expand=False), style="dim")
-
-
 _GAP = 2
 _INDENT = 2
 
 
+def terminal(console: Console, sections: list[Section]) -> None:
+    """Print the sections as rich tables. A table wider than the console is printed whole: digits
+    are never cut."""
+    from rich.padding import Padding
+    from rich.text import Text
+
+    for section in sections:
+        table, width = _table(section, console.width, console.encoding)
+        console.print()
+        console.print(Text(fit(section.title, console.encoding), style="bold cyan"))
+        console.print(table, width=max(width, console.width), no_wrap=True, crop=False)
+        for note in section.notes:
+            text = Text(fit(note, console.encoding), style="dim")
+            console.print(Padding(text, (0, 0, 0, _INDENT), expand=False))
+
+
 def _table(section: Section, width: int, encoding: str) -> tuple[Table, int]:
-    """Return a section as a rich table, and the width it needs."""
+    """Return a section as a rich table, and the width it needs.
+
+    Widths are set here, gaps included, which spares rich measuring every cell.
+    """
     from rich.table import Table
     from rich.text import Text
 
+    bars = {i for i, (name, _) in enumerate(section.columns) if name == "bar"}
+    heads = [
+        "" if i in bars else fit(name, encoding) for i, (name, _) in enumerate(section.columns)
+    ]
     texts = [
-        [fit(person(c), encoding) if not isinstance(c, Bar) else "" for c in row]
+        ["" if i in bars else fit(person(c), encoding) for i, c in enumerate(row)]
         for row in section.rows
     ]
-    heads = [fit(name, encoding) if name != "bar" else "" for name, _ in section.columns]
     sizes = [
         max(len(line[i]) for line in [heads, *texts] if i < len(line)) for i in range(len(heads))
     ]
     taken = _INDENT + sum(sizes) + _GAP * (len(sizes) - 1)
-    bar = min(BAR_WIDTH, max(0, width - taken))
+    room = min(BAR_WIDTH, max(0, width - taken))
     ascii_only = not encoding.lower().startswith("utf")
-    table = Table(
-        box=None,
-        pad_edge=False,
-        padding=(0, _GAP, 0, 0),
-        header_style="dim",
-        show_header=any(heads[1:]),
-    )
-    for i, (name, align) in enumerate(section.columns):
+    table = Table(box=None, padding=0, header_style="dim", show_header=any(heads[1:]))
+    leads = [" " * (_GAP if i else _INDENT) for i in range(len(heads))]
+    for i, (_, align) in enumerate(section.columns):
         justify: Any = align
-        indent = " " * _INDENT if i == 0 else ""
+        size = room if i in bars else sizes[i]
         table.add_column(
-            indent + heads[i], justify=justify, no_wrap=True, style="cyan" if name == "bar" else ""
+            leads[i] + heads[i],
+            justify=justify,
+            no_wrap=True,
+            width=len(leads[i]) + size,
+            style="cyan" if i in bars else "",
         )
     for number, row in enumerate(section.rows):
         cells = [
-            Text(draw_bar(c.value, bar, ascii_only=ascii_only))
-            if isinstance(c, Bar)
-            else Text((" " * _INDENT if i == 0 else "") + texts[number][i])
-            for i, c in enumerate(row)
+            leads[i]
+            + (
+                draw_bar(cell.value, room, ascii_only=ascii_only)
+                if isinstance(cell, Bar)
+                else texts[number][i]
+            )
+            for i, cell in enumerate(row)
         ]
-        table.add_row(*cells, style="bold" if number in section.strong else "")
-    return table, taken + bar
+        table.add_row(*map(Text, cells), style="bold" if number in section.strong else "")
+    return table, taken + room
 
 
 _ASCII = str.maketrans(

@@ -1,0 +1,83 @@
+"""Sections inside a specification, apart so that a model without any never builds them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import Field, ValidationError
+
+from paramcalc import rules, spelling
+from paramcalc.spec import (
+    Count,
+    LayerFields,
+    Section,
+    Size,
+    StackFields,
+    Tokens,
+    _Pattern,
+)
+
+
+class LatentSpec(Section):
+    """Multi-head latent attention (DeepSeek-V2), with V3.2's indexer if its sizes are given."""
+
+    q_lora_rank: Size | None = None
+    kv_lora_rank: Size
+    qk_nope_head_dim: Size
+    qk_rope_head_dim: Size
+    v_head_dim: Size
+    index_n_heads: Count | None = None
+    index_head_dim: Size | None = None
+    index_top_k: Tokens | None = None
+
+
+class LayerSpec(LayerFields):
+    """One kind of layer inside a pattern."""
+
+    label: Annotated[str, Field(pattern="^[a-z0-9-]+$")] | None = None
+
+
+class LayerGroup(LayerSpec):
+    """A run of layers: ``repeat`` of them, or all that the other groups leave over.
+
+    With ``pattern`` the run cycles through several kinds of layers.
+    """
+
+    repeat: Count | None = None
+    pattern: _Pattern = None
+
+
+class EncoderSpec(StackFields):
+    """The encoder of an encoder-decoder; the decoder gains cross attention."""
+
+    n_layers: Annotated[int, Field(strict=True, ge=1, le=rules.MOST_LAYERS)]
+
+
+_INNER: dict[str, tuple[type[Section], bool]] = {
+    "mla": (LatentSpec, False),
+    "encoder": (EncoderSpec, False),
+    "layers": (LayerGroup, True),
+    "pattern": (LayerSpec, True),
+}
+"""Inner sections: their class, and whether there is a list of them."""
+
+
+def read_inner(name: str, value: Any) -> Any:
+    """Return the checked section, or tuple of sections, under a field. Raises ``ValueError``."""
+    kind, many = _INNER[name]
+    if value is None:
+        return None
+    if not many:
+        return _read_one(name, kind, value)
+    if not isinstance(value, list | tuple) or not value:
+        raise ValueError(
+            f"{name} = {spelling.shown(value)}: must be a list of sections; write - {{...}}"
+        )
+    return tuple(_read_one(f"{name}.{i}", kind, item) for i, item in enumerate(value))
+
+
+def _read_one(where: str, kind: type[Section], value: Any) -> Section:
+    try:
+        return kind.model_validate(value)
+    except ValidationError as error:
+        raise ValueError(spelling.explain(error, where + ".")) from None

@@ -1,0 +1,133 @@
+"""What others build on: public names, command-line options, stable columns."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+
+import pytest
+import typer
+
+import paramcalc
+from paramcalc.cli.main import COMMANDS
+from paramcalc.quantities.catalogue import CATALOGUE
+
+SHARED = ["--json", "--csv", "--markdown"]
+CARD = [
+    "--d",
+    "--layers",
+    "-L",
+    "--heads",
+    "-H",
+    "--kv",
+    "--head-dim",
+    "--ff",
+    "--vocab",
+    "-V",
+    "--experts",
+    "-E",
+    "--top-k",
+    "-k",
+    "--context",
+    "-n",
+    "--tie",
+    "--no-tie",
+    "--gpt2",
+    "--no-gpt2",
+    "--gated",
+    "--no-gated",
+    "--set",
+    "--batch",
+    "--kv-dtype",
+]
+OPTIONS = {
+    "show": [*CARD, "--tensors", "--by-layer", *SHARED],
+    "list": ["--moe", "--dense", "--min", "--max", "--by", *SHARED],
+    "compare": ["--context", "-n", "--batch", "--kv-dtype", *SHARED],
+    "explain": ["--context", "-n", "--set", *SHARED],
+}
+
+
+def test_public_names() -> None:
+    assert sorted(paramcalc.__all__) == [
+        "Cache",
+        "FileError",
+        "InputError",
+        "Ledger",
+        "Model",
+        "ModelSpec",
+        "Operation",
+        "ParamcalcError",
+        "SpecError",
+        "Tensor",
+        "UnknownPreset",
+        "load",
+        "preset_names",
+    ]
+    for name in paramcalc.__all__:
+        assert getattr(paramcalc, name).__doc__, name
+    assert set(paramcalc.__all__) < set(dir(paramcalc))
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = paramcalc.nothing  # type: ignore[attr-defined]
+
+
+def test_one_tree_of_exceptions() -> None:
+    assert issubclass(paramcalc.InputError, paramcalc.ParamcalcError | ValueError)
+    for name in ("FileError", "SpecError", "UnknownPreset"):
+        assert issubclass(getattr(paramcalc, name), paramcalc.InputError)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_options_of_each_command(command: str) -> None:
+    app = importlib.import_module(f"paramcalc.cli.{command}").app
+    found = [
+        name
+        for param in typer.main.get_command(app).params
+        for name in [*param.opts, *param.secondary_opts]
+        if name.startswith("-") and name != "--help"
+    ]
+    assert sorted(found) == sorted(OPTIONS[command])
+
+
+def test_quantity_names_are_stable() -> None:
+    assert list(CATALOGUE) == [
+        "params",
+        "active_params",
+        "non_embedding_params",
+        "buffers",
+        "matmul_flops_per_token",
+        "router_flops_per_token",
+        "attention_flops_per_token",
+        "flops_per_token",
+        "prefill_flops",
+        "prefill_flops_all_pairs",
+        "training_flops",
+        "training_flops_6n",
+        "attention_equals_matmuls_at",
+        "weight_bytes_fp32",
+        "weight_bytes_bf16",
+        "weight_bytes_fp8",
+        "weight_bytes_int8",
+        "weight_bytes_int4",
+        "kv_bytes_per_token",
+        "kv_bytes_next_token",
+        "kv_bytes",
+    ]
+
+
+def test_every_module_says_what_it_is_and_imports_one_way() -> None:
+    order = ["numbers", "sight", "ledger", "blocks", "build", "quantities", "model", "views", "cli"]
+    for info in pkgutil.walk_packages(paramcalc.__path__, "paramcalc."):
+        if info.name.endswith("__main__"):
+            continue
+        module = importlib.import_module(info.name)
+        assert module.__doc__, info.name
+        home = info.name.split(".")[1]
+        if home in order:
+            later = order[order.index(home) + 1 :]
+            imported = {
+                getattr(value, "__module__", "").split(".")[1]
+                for value in vars(module).values()
+                if str(getattr(value, "__module__", "")).startswith("paramcalc.")
+            }
+            assert not imported & set(later), info.name

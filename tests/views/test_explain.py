@@ -1,0 +1,79 @@
+"""The explanation: its text, read back as arithmetic, gives its integer, which is the count."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+
+import paramcalc
+from paramcalc.quantities import flops
+from paramcalc.sources import presets
+from paramcalc.views.explain import explain
+from paramcalc.views.symbolic import legend
+from tests.conftest import preset
+from tests.strategies import specs
+
+POWERS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
+
+
+def evaluated(text: str) -> float | int:
+    """Read a formula in numbers as plain arithmetic, independently of how it was made."""
+    code = text.replace(",", "") if "min" not in text and "max" not in text else text
+    code = re.sub(r"(?<=\d),(?=\d{3})", "", code)
+    code = re.sub(r"([⁰¹²³⁴⁵⁶⁷⁸⁹]+)", lambda m: "**" + m.group(1).translate(POWERS), code)
+    space: dict[str, Any] = {"floor": math.floor, "ceil": math.ceil, "min": min, "max": max}
+    code = (
+        code.replace("·", "*").replace("/", "//") if "ceil" not in code else code.replace("·", "*")
+    )
+    return eval(code, {"__builtins__": {}}, space)
+
+
+def check(model: paramcalc.Model, n: int) -> None:
+    steps = {step.name: step for step in explain(model, n)}
+    for step in steps.values():
+        assert evaluated(step.numbers) == step.value, step
+    assert steps["total"].value == model.params.total
+    assert steps.get("active", steps["total"]).value == model.params.active
+    assert steps["matmuls, one token"].value == model.flops.matmul_per_token
+    assert steps["attention, token n"].value == model.flops.attention_per_token(n)
+    assert steps["forward, token n"].value == model.flops.per_token(n)
+    assert steps["forward, n tokens"].value == model.flops.prefill(n)
+    assert steps["training, n tokens"].value == model.flops.training(n)
+    assert steps["weights in BF16"].value == model.memory.weight_bytes("bf16")
+    if f"KV cache in BF16, {n:,} tokens" in steps:
+        assert steps[f"KV cache in BF16, {n:,} tokens"].value == model.memory.kv_bytes(n)
+        assert steps["KV cache in BF16, first token"].value == model.memory.kv_bytes_per_token()
+    if "attention = matmuls at n" in steps:
+        assert steps["attention = matmuls at n"].value == flops.crossover(model.ledger)
+
+
+@pytest.mark.parametrize("name", presets.names())
+def test_presets(name: str) -> None:
+    check(preset(name), preset(name).context)
+
+
+@settings(deadline=None)
+@given(specs())
+def test_random_shapes(fields: dict[str, Any]) -> None:
+    check(paramcalc.load(fields), fields["context"])
+
+
+def test_the_formulas_a_student_expects() -> None:
+    steps = {step.name: step.symbols for step in explain(preset("llama3-8b"), 8192)}
+    assert steps["feed-forward, one layer"] == "3·d·d_ff"
+    assert steps["attention, one layer"] == "2·H·d_h·d + 2·H_kv·d_h·d"
+    assert steps["attention, token n"] == "A = 4·L·n·H·d_h"
+    assert steps["KV cache in BF16, first token"] == "4·L·H_kv·d_h"
+    steps = {step.name: step.symbols for step in explain(preset("mixtral-8x7b"), 64)}
+    assert steps["feed-forward, one layer"] == "3·E·d·d_ff"
+    assert steps["router, one layer"] == "E·d"
+
+
+def test_each_symbol_has_one_value() -> None:
+    found = legend(preset("deepseek-v3").spec, 64)
+    assert len({short for short, _, _ in found}) == len(found)
+    assert ("r_kv", "kv_lora_rank", 512) in found
