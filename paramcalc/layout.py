@@ -5,6 +5,7 @@ Only plain arithmetic touches ``n_layers``, so that it may be an array or a symb
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -102,10 +103,13 @@ def groups(section: ModelSpec | EncoderSpec, spec: ModelSpec) -> list[Group]:
             stop = start + (n - stated if group.repeat is None else group.repeat)
             place = f"{here}layers.{number}."
             pattern = group.pattern or ()
-            for kind, places in _distinct(pattern) if pattern else [(None, [0])]:
-                inner = [(f"{place}pattern.{places[0]}.", kind), (place, group)]
-                ranges = tuple((start + p, stop, len(pattern) or 1) for p in places)
-                kinds.append((View(*inner[kind is None :], *outer), ranges))
+            period = sum(kind.repeat or 1 for kind in pattern) or 1
+            for number, kind, places in _distinct(pattern):
+                ranges = tuple((start + p, stop, period) for p in places)
+                own = (f"{place}pattern.{number}.", kind)
+                kinds.append((View(own, (place, group), *outer), ranges))
+            if not pattern:
+                kinds.append((View((place, group), *outer), ((start, stop, 1),)))
             start = stop
     elif section is spec and dense is not None and not is_literal(dense, 0):
         kinds = [
@@ -123,24 +127,27 @@ def sections_of(section: ModelSpec | EncoderSpec, spec: ModelSpec) -> tuple[tupl
     return (("", spec),) if section is spec else (("encoder.", section), ("", spec))
 
 
-def _distinct(pattern: tuple[LayerSpec, ...]) -> list[tuple[LayerSpec, list[int]]]:
-    """Return each different kind of a pattern with its places."""
-    found: list[tuple[LayerSpec, list[int]]] = []
-    for place, kind in enumerate(pattern):
-        for other, places in found:
+def _distinct(pattern: tuple[LayerSpec, ...]) -> list[tuple[int, LayerSpec, list[int]]]:
+    """Return each different kind of a pattern: its number there, itself, its places in a period."""
+    found: list[tuple[int, LayerSpec, list[int]]] = []
+    start = 0
+    for number, kind in enumerate(pattern):
+        own = range(start, start + (kind.repeat or 1))
+        start = own.stop
+        for _, other, places in found:
             if _same(other, kind):
-                places.append(place)
+                places.extend(own)
                 break
         else:
-            found.append((kind, [place]))
+            found.append((number, kind, list(own)))
     return found
 
 
 def _same(a: LayerSpec, b: LayerSpec) -> bool:
-    """Whether two kinds state the same fields (identity where a value is not a plain one)."""
-    for name in type(a).model_fields:
+    """Whether two kinds state the same fields; arrays, which do not hash, only if identical."""
+    for name in type(a).model_fields.keys() - {"repeat"}:
         x, y = getattr(a, name), getattr(b, name)
-        if x is not y and not (type(x) is type(y) and type(x) in (int, str, bool) and x == y):
+        if x is not y and not (isinstance(x, Hashable) and type(x) is type(y) and x == y):
             return False
     return True
 

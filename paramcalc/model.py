@@ -127,9 +127,13 @@ class Memory:
 class Model:
     """A model that can be asked. Immutable; ``with_`` returns a changed copy."""
 
-    def __init__(self, spec: ModelSpec, *, name: str | None = None) -> None:
+    def __init__(
+        self, spec: ModelSpec, *, name: str | None = None, asked: str | None = None
+    ) -> None:
         self.spec = spec
-        self.name = name or spec.name or "model"
+        self.name = spec.name or name or "model"
+        self.asked = asked
+        """The hub id that found a preset of another name, else None."""
 
     @cached_property
     def plan(self) -> Plan:
@@ -166,7 +170,7 @@ class Model:
 
         Fields take their full or short names. Raises ``SpecError``.
         """
-        return Model(changed(self.spec, fields), name=self.name)
+        return Model(changed(self.spec, fields), name=self.name, asked=self.asked)
 
     def __repr__(self) -> str:
         return f"<paramcalc.Model {self.name}: {self.params.total:,} parameters>"

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 MOST_LAYERS = 100_000
 MOST_COUNT = 1_000_000
+MOST_PERIOD = 1_000
 MOST_SIZE = 1_000_000_000
 MOST_TOKENS = 1_000_000_000_000
 
@@ -61,6 +62,15 @@ def _check_stack(prefix: str, section: ModelSpec | EncoderSpec, spec: ModelSpec)
 
 
 def _check_repeats(prefix: str, section: ModelSpec | EncoderSpec) -> None:
+    for number, group in enumerate(section.layers or ()):
+        period = sum(kind.repeat or 1 for kind in group.pattern or ())
+        if period > MOST_PERIOD:
+            fail(
+                f"{prefix}layers.{number}.pattern",
+                f"{period} layers",
+                f"a pattern spells at most {MOST_PERIOD:,}",
+                "shorten it",
+            )
     stated = [g.repeat for g in section.layers or () if g.repeat is not None]
     open_ended = len(section.layers or ()) - len(stated)
     n = section.n_layers

@@ -32,9 +32,10 @@ class LatentSpec(Section):
 
 
 class LayerSpec(LayerFields):
-    """One kind of layer inside a pattern."""
+    """One kind of layer inside a pattern, ``repeat`` times in a row (once)."""
 
     label: Annotated[str, Field(pattern="^[a-z0-9-]+$")] | None = None
+    repeat: Count | None = None
 
 
 class LayerGroup(LayerSpec):
@@ -43,7 +44,6 @@ class LayerGroup(LayerSpec):
     With ``pattern`` the run cycles through several kinds of layers.
     """
 
-    repeat: Count | None = None
     pattern: _Pattern = None
 
 
@@ -72,6 +72,10 @@ def read_inner(name: str, value: Any) -> Any:
     if not isinstance(value, list | tuple) or not value:
         raise ValueError(
             f"{name} = {spelling.shown(value)}: must be a list of sections; write - {{...}}"
+        )
+    if len(value) > rules.MOST_PERIOD:
+        raise ValueError(
+            f"{name} = {len(value)} sections: at most {rules.MOST_PERIOD:,} are read; use repeat"
         )
     return tuple(_read_one(f"{name}.{i}", kind, item) for i, item in enumerate(value))
 

@@ -100,12 +100,16 @@ class StackFields(LayerFields):
 
 
 class About(Section):
-    """Where a preset comes from: never part of the count."""
+    """Where a preset comes from: never part of the count.
+
+    ``contexts`` are those of hub ids that share the shape and not the context.
+    """
 
     source: str
     published: str | int | None = None
     where: str | None = None
     hub: tuple[str, ...] = ()
+    contexts: dict[str, Tokens] = {}
     note: str | None = None
 
 

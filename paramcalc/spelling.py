@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -86,7 +87,9 @@ def _letters(value: Any) -> Any:
     """True, False or a list of q, k, v, o as one sorted string of letters."""
     if isinstance(value, bool):
         return "qkvo" if value else ""
-    if isinstance(value, list | tuple | str) and all(isinstance(v, str) for v in value):
+    if isinstance(value, str):
+        value = [letter for letter in value if letter not in ", "]
+    if isinstance(value, list | tuple) and all(isinstance(v, str) for v in value):
         return "".join(sorted(value, key=lambda v: "qkvo".find(v)))
     return value
 
@@ -120,14 +123,18 @@ _FIXES = {
 def explain(error: ValidationError, where: str = "") -> str:
     """Return a pydantic error as one line: ``field = value: rule; fix``, the first of them."""
     found = error.errors(include_url=False)
+    found.sort(key=lambda e: e["type"] != "extra_forbidden")  # a misspelt field is missing too
     first = found[0]
     kind, field = first["type"], ".".join(str(part) for part in first["loc"])
+    missing = [str(e["loc"][-1]) for e in found if e["type"] == "missing"]
     if kind == "value_error":
         line = where + str(first["ctx"]["error"])
+    elif kind == "missing":
+        names = ", ".join(missing)
+        verb = "is" if len(missing) == 1 else "are"
+        return f"{where}{names}: {verb} required; add {missing[0]}: ..."
     elif kind == "extra_forbidden":
         line = f"{where}{field}: unknown field{_known(error.title, field)}"
-    elif kind == "missing":
-        line = f"{where}{field}: is required; add {field}: ..."
     elif kind == "string_pattern_mismatch" and field.endswith("attention_bias"):
         line = f"{where}{field} = {shown(first['input'])}: must be letters of qkvo; write [q, k, v]"
     else:
@@ -144,7 +151,7 @@ def _known(title: str, field: str) -> str:
 
     kind = getattr(spec, title, None) or getattr(sections, title)
     near = did_you_mean(field, [*kind.model_fields, *ALIASES])
-    return near or f"; {title} has {len(kind.model_fields)} fields, see docs/fields.md"
+    return near or "; paramcalc show --help lists the card"
 
 
 def fail(field: str, value: object, rule: str, fix: str) -> NoReturn:
@@ -153,9 +160,10 @@ def fail(field: str, value: object, rule: str, fix: str) -> NoReturn:
 
 
 def place(data: dict[str, Any], name: str, value: Any) -> None:
-    """Set a field of nested sections by its dotted name, such as ``layers.0.window``.
+    """Set a field of nested sections by its name, such as ``window`` or ``layers.0.window``.
 
-    Raises ``ValueError`` if the way there does not exist.
+    A plain name means the model's own field; where only inner sections state it (the window of
+    Gemma's sliding layers), it means those. Raises ``ValueError`` if there is no such section.
     """
     *way, last = [canonical(part) for part in name.split(".")]
     here: Any = data
@@ -172,4 +180,26 @@ def place(data: dict[str, Any], name: str, value: Any) -> None:
             )
     if not isinstance(here, dict):
         raise ValueError(f"{name}: {'.'.join(way)} is a list; name an entry by its number")
-    here[last] = value
+    stating = [] if way or data.get(last) is not None else list(stated_inside(data, last))
+    for _, section in stating or [("", here)]:
+        section[last] = value
+
+
+def stated_inside(data: dict[str, Any], name: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the place and fields of each inner section that states a field itself."""
+    for number, group in enumerate(data.get("layers") or ()):
+        yield from _stating(f"layers.{number}.", group, name)
+        for entry, kind in enumerate(group.get("pattern") or ()):
+            yield from _stating(f"layers.{number}.pattern.{entry}.", kind, name)
+    encoder = data.get("encoder")
+    if isinstance(encoder, dict):
+        yield from _stating("encoder.", encoder, name)
+        for where, section in stated_inside(encoder, name):
+            yield f"encoder.{where}", section
+
+
+def _stating(
+    where: str, section: dict[str, Any], name: str
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    if section.get(name) is not None:
+        yield where, section

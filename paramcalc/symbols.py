@@ -140,7 +140,7 @@ class Formula:
 
     def numbers(self) -> str:
         """Return the formula with each named number written as its value."""
-        return self.text(lambda atom: f"{atom.value:,}" if atom.value > 99_999 else str(atom.value))
+        return self.text(lambda atom: f"{atom.value:,}")
 
 
 def symbol(name: str, value: int) -> Formula:

@@ -16,11 +16,18 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 FENCE = re.compile(r"```(\w+)\n(.*?)```", re.DOTALL)
 
 
-def test_the_yaml_in_the_field_list_is_gemma2_9b(tmp_path: Path) -> None:
+def test_the_models_in_the_field_list(tmp_path: Path) -> None:
     text = (ROOT / "docs" / "fields.md").read_text(encoding="utf-8")
-    path = tmp_path / "model.yaml"
-    path.write_text(next(body for kind, body in FENCE.findall(text) if kind == "yaml"))
-    assert paramcalc.load(path).params.total == 9_241_705_984
+    totals = []
+    for kind, body in FENCE.findall(text):
+        if kind == "yaml":
+            path = tmp_path / "model.yaml"
+            path.write_text(body, encoding="utf-8")
+            totals.append(paramcalc.load(path).params.total)
+    d, ff = 2048, 8192
+    dense, moe = 4 * d * d + 2 * d * ff, 4 * d * d + 8 * 2 * d * ff + 8 * d
+    mixed = 2 * 50_000 * d + 12 * (dense + moe) + 24 * 2 * d + d
+    assert totals == [27_009_346_304, 671_026_404_352, mixed, 60_506_624]
 
 
 def screens() -> list[tuple[str, str]]:

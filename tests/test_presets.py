@@ -140,10 +140,10 @@ def test_hub_ids_and_loose_spellings_find_it(name: str) -> None:
     about = preset(name).spec.about
     assert about is not None
     for hub in about.hub:
-        assert presets.path_of(hub).stem == name
-        assert presets.path_of(hub.upper()).stem == name
-    assert presets.path_of(name.upper()).stem == name
-    assert presets.path_of(name.replace("-", "_")).stem == name
+        assert presets.find(hub).path.stem == name
+        assert presets.find(hub.upper()).path.stem == name
+    assert presets.find(name.upper()).path.stem == name
+    assert presets.find(name.replace("-", "_")).path.stem == name
 
 
 def test_spellings_do_not_collide() -> None:
@@ -180,3 +180,21 @@ def test_a_simple_model_is_eight_lines() -> None:
 def test_unknown_name_suggests_the_nearest() -> None:
     with pytest.raises(paramcalc.UnknownPreset, match="llama3-8b"):
         paramcalc.load("lama3-8b")
+
+
+def test_a_hub_id_with_another_context_gets_it() -> None:
+    assert paramcalc.load("Qwen/Qwen3-4B").spec.context == 40_960
+    assert paramcalc.load("Qwen/Qwen3-4B-Instruct-2507").spec.context == 262_144
+    assert paramcalc.load("qwen3-4b-instruct-2507").spec.context == 262_144
+    assert paramcalc.load("qwen3-4b").spec.context == 40_960
+
+
+def test_presets_stand_in_the_order_of_family_version_and_size() -> None:
+    order = {name: i for i, name in enumerate(NAMES)}
+    for names in (
+        ["gemma-2b", "gemma-7b", "gemma2-2b", "gemma2-9b", "gemma2-27b", "gemma3-1b"],
+        ["bloom-560m", "bloom-1b7", "bloom-3b", "bloom-176b"],
+        ["qwen1.5-0.5b", "qwen1.5-110b", "qwen1.5-moe-a2.7b", "qwen2-0.5b"],
+        ["pythia-14m", "pythia-410m", "pythia-1b", "pythia-12b"],
+    ):
+        assert [order[n] for n in names] == sorted(order[n] for n in names)

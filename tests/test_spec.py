@@ -169,7 +169,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"n_experts": 4}, "n_experts = 4: a router needs to know how many work on a token; give"),
     ({"n_experts": 4, "top_k": 5}, "top_k = 5: cannot exceed n_experts = 4; take 1 to 4"),
     ({"d_modle": 1}, "d_modle: unknown field (did you mean d_model?)"),
-    ({"zzz": 1}, "zzz: unknown field; ModelSpec has"),
+    ({"zzz": 1}, "zzz: unknown field; paramcalc show --help lists the card"),
     ({"layers": [{"windw": 1}]}, "layers.0.windw: unknown field (did you mean window?)"),
     ({"layers": []}, "layers = []: must be a list of sections; write - {...}"),
     ({"layers": [3]}, "layers.0 = 3: must be a section of fields; write field: value lines"),
@@ -179,7 +179,12 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"n_dense_layers": 1, "layers": [{}]}, "n_dense_layers = 1: layers are already spelled"),
     ({"gpt2": True}, "positions = learned: a table of positions needs its length; give context"),
     ({"window": 4, "chunk": 4}, "window = 4: a layer is either windowed or chunked"),
-    ({"mla": {"kv_lora_rank": 4}}, "mla.qk_nope_head_dim: is required; add qk_nope_head_dim"),
+    (
+        {"mla": {"kv_lora_rank": 4}},
+        "mla.qk_nope_head_dim, qk_rope_head_dim, v_head_dim: are required; add qk_nope_head_dim",
+    ),
+    ({"layers": [{"pattern": [{"repeat": 1_001}]}]}, "layers.0.pattern = 1001 layers: a pattern"),
+    ({"layers": [{}] * 1_001}, "layers = 1001 sections: at most 1,000 are read; use repeat"),
     ({"mla": MLA, "window": 4}, "window = 4: has no meaning with latent attention (mla)"),
     ({"mla": {**MLA, "index_n_heads": 4}}, "mla.index_n_heads = 4: an indexer has three sizes"),
     ({"encoder": {}}, "encoder.n_layers: is required; add n_layers"),
@@ -202,6 +207,21 @@ def test_one_line_for_each_broken_rule(fields: dict[str, Any], line: str) -> Non
     message = str(caught.value)
     assert message.startswith(f"fields: {line}")
     assert "\n" not in message
+
+
+def test_a_misspelt_field_comes_before_the_missing_one() -> None:
+    with pytest.raises(
+        paramcalc.SpecError, match=r"n_layer: unknown field \(did you mean n_layers"
+    ):
+        paramcalc.load({"d_model": 512, "n_layer": 2, "n_heads": 8, "vocab_size": 100})
+
+
+def test_a_repeat_inside_a_pattern_is_the_same_as_spelling_it_out() -> None:
+    short = {**CARD, "n_layers": 9, "layers": [{"pattern": [{"ffn": False, "repeat": 3}, {}]}]}
+    long = {**short, "layers": [{"pattern": [{"ffn": False}] * 3 + [{}]}]}
+    a, b = paramcalc.load(short), paramcalc.load(long)
+    assert a.params.by_layer == b.params.by_layer
+    assert [k.n_layers for k in a.params.by_kind] == [7, 2]
 
 
 def test_a_field_that_is_missing() -> None:

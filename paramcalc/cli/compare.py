@@ -48,4 +48,5 @@ def compare(
     elif way == "csv":
         output.write_csv(found)
     else:
-        output.show(comparison.sections(loaded, found), markdown_way=way == "markdown")
+        tables = comparison.sections(loaded, found, context=n, width=output.console().width)
+        output.show(tables, markdown_way=way == "markdown")

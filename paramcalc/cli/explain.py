@@ -34,6 +34,8 @@ def explain(
     elif way == "csv":
         output.write_csv([step._asdict() for step in steps])
     elif way == "markdown":
-        output.show(view.as_tables(steps), markdown_way=True, head=(shown.name,))
+        output.show(view.as_tables(steps), markdown_way=True, title=shown.name)
     else:
-        view.terminal(output.console(), shown, steps)
+        screen = output.console()
+        with output.plain_when_piped(screen):
+            view.terminal(screen, shown, steps)

@@ -90,7 +90,12 @@ class Commands(TyperGroup):
         return found + [item(name) for name in complete_models(incomplete)]
 
 
-app = typer.Typer(cls=Commands, rich_markup_mode=None, pretty_exceptions_enable=False)
+app = typer.Typer(
+    cls=Commands,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 
 
 def _version(wanted: bool) -> None:
@@ -124,7 +129,7 @@ def main(argv: list[str]) -> int:
     except ParamcalcError as error:
         return _fault(str(error))
     except click_error as error:  # type: ignore[misc]
-        return _fault(error.format_message())
+        return _fault(_hint(error.format_message(), argv))
     except (typer.Abort, KeyboardInterrupt):
         return 130
     except (BrokenPipeError, SystemExit):  # the reader of a pipe has left: click exits so itself
@@ -136,6 +141,16 @@ def main(argv: list[str]) -> int:
     finally:
         gc.enable()
     return result if isinstance(result, int) else 0
+
+
+def _hint(message: str, argv: list[str]) -> str:
+    """Add what to do to click's message."""
+    if message.startswith("Got unexpected extra argument") and argv[0] not in COMMANDS:
+        from paramcalc.errors import did_you_mean
+
+        near = did_you_mean(argv[0], COMMANDS, most=1)
+        return f"{message}{near or '; paramcalc compare A B sets models side by side'}"
+    return message
 
 
 def _drop_output() -> None:

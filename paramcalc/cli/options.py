@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,12 +12,22 @@ from paramcalc.errors import InputError
 if TYPE_CHECKING:
     from paramcalc.model import Model
 
+MOST_TEXT = 262_145
+"""Characters read from standard input: a specification is a page."""
+
 
 def complete_models(incomplete: str) -> list[str]:
     """Return the presets that start with what was typed."""
     from paramcalc.sources.presets import names
 
     return [name for name in names() if name.startswith(incomplete)]
+
+
+def complete_formats(incomplete: str) -> list[str]:
+    """Return the formats that start with what was typed."""
+    from paramcalc.deploy.formats import FORMATS
+
+    return [name for name in FORMATS if name.startswith(incomplete)]
 
 
 def _size(*spellings: str, says: str) -> Any:
@@ -58,7 +68,13 @@ Set = Annotated[
 ]
 Batch = Annotated[str, typer.Option("--batch", metavar="N", help="Sequences in the KV cache.")]
 KvDtype = Annotated[
-    str, typer.Option("--kv-dtype", metavar="DTYPE", help="Format of the KV cache.")
+    str,
+    typer.Option(
+        "--kv-dtype",
+        metavar="DTYPE",
+        help="Format of the KV cache.",
+        autocompletion=complete_formats,
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON with raw integers.")]
 Csv = Annotated[bool, typer.Option("--csv", help="Print CSV with raw integers.")]
@@ -108,37 +124,56 @@ def _value(text: str) -> Any:
 
 
 def load(name: str, fields: dict[str, Any]) -> tuple[Model, Model | None]:
-    """Return the model with its overrides, and the model as it was (None without overrides)."""
-    from paramcalc.sources.loading import load as load_model
+    """Return the model with its overrides, and the model as it was (None without overrides).
 
-    base = load_model(name)
+    ``-`` reads a specification from standard input. A context that changes no tensor is a setting
+    like the batch, not another model.
+    """
+    from paramcalc.sources.loading import load as load_model
+    from paramcalc.sources.loading import spec_of
+
+    if name == "-":
+        from paramcalc.model import Model
+        from paramcalc.sources.yaml_file import parse
+
+        base = Model(spec_of(parse(sys.stdin.read(MOST_TEXT), "-"), "-"), name="model")
+    else:
+        base = load_model(name)
     if not fields:
         return base, None
-    return base.with_(**fields), base
+    model = base.with_(**fields)
+    plain = fields.keys() <= {"context", "name"} and model.ledger.rows == base.ledger.rows
+    return model, None if plain else base
 
 
-def idle(model: Model, base: Model | None, fields: Iterable[str]) -> list[str]:
-    """Return the overridden fields that change nothing in the model's ledger."""
-    from paramcalc.spelling import canonical
+def kept(base: Model | None, fields: dict[str, Any]) -> list[str]:
+    """Return the places that state an overridden field themselves and keep it."""
+    from paramcalc.spelling import canonical, stated_inside
 
     if base is None:
         return []
-    names = [canonical(f) for f in fields]
+    data = base.spec.model_dump(exclude_unset=True)
     return [
-        name
-        for name in names
-        if name not in ("context", "name", "about") and _same_rows(base, name, model)
+        place + name
+        for name in map(canonical, fields)
+        if data.get(name) is not None
+        for place, _ in stated_inside(data, name)
     ]
 
 
-def _same_rows(base: Model, name: str, model: Model) -> bool:
-    value = model.spec.model_dump().get(name)
-    if name not in type(model.spec).model_fields:
-        return False
-    try:
-        return base.with_(**{name: value}).ledger.rows == base.ledger.rows
-    except InputError:  # the field is only valid together with another override
-        return False
+def idle(model: Model, base: Model | None, fields: dict[str, Any]) -> list[str]:
+    """Return the overridden fields without which the model would have the same ledger."""
+    if base is None:
+        return []
+    found = []
+    for name in fields.keys() - {"context", "name", "about"}:
+        try:
+            without = base.with_(**{k: v for k, v in fields.items() if k != name})
+        except InputError:  # the others need it
+            continue
+        if without.ledger.rows == model.ledger.rows:
+            found.append(name)
+    return found
 
 
 def one_of(json: bool, csv: bool, markdown: bool) -> str:

@@ -47,6 +47,7 @@ def show(
     """
     from paramcalc.views import output
     from paramcalc.views.report import Report, layers_section, ledger_section
+    from paramcalc.views.summary import headline, words
 
     way = o.one_of(json, csv, markdown)
     fields = o.overrides(
@@ -72,6 +73,8 @@ def show(
 
         if way == "json":
             output.write_json(record.record(report))
+        elif by_layer:
+            output.write_csv(record.layers(shown))
         elif tensors:
             output.write_csv([record.tensor_record(t) for t in shown.ledger.tensors])
         else:
@@ -82,7 +85,12 @@ def show(
         output.show(
             sections or report.sections(),
             markdown_way=way == "markdown",
-            head=(report.headline(), report.summary()),
+            title=headline(shown, base),
+            words=words(shown),
+        )
+    for place in o.kept(base, fields):
+        typer.echo(
+            f"paramcalc: note: {place} is stated there and stays; --set {place}=...", err=True
         )
     for name in o.idle(shown, base, fields):
         typer.echo(f"paramcalc: note: {name} changes nothing in this model", err=True)

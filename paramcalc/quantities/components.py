@@ -11,14 +11,32 @@ from paramcalc.numbers import Num
 class Part(NamedTuple):
     """One part: ``one_layer`` and ``n_layers`` are None outside the layers.
 
-    ``kind`` is ``part``, ``layer`` (the sum of the parts above it), ``sum`` or ``total``.
+    ``group`` names the kind of layer it is in (empty outside). ``kind`` is ``part``, ``title`` (a
+    kind of layer, before its parts), ``layer`` (their sum), ``sum`` or ``total``.
     """
 
     name: str
+    group: str
     one_layer: Num | None
     n_layers: Num | None
     params: Num
     kind: str = "part"
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """What the part is, whatever its counts: 8 experts and 4 experts are the same part."""
+        plain = self.name.partition(" (")[0]
+        return self.group, self.kind, plain.lstrip("0123456789, ")
+
+
+class _Kind(NamedTuple):
+    """Kinds of layers of a stack that hold the same tensors, as one."""
+
+    stack: str
+    labels: tuple[str, ...]
+    n_layers: Num
+    shared: bool
+    lines: list[Part]
 
 
 def parts(ledger: Ledger) -> list[Part]:
@@ -32,43 +50,90 @@ def parts(ledger: Ledger) -> list[Part]:
     around = [t for t in outer if t not in before and t not in head]
     lines = _gather(before) + _layer_parts(ledger) + _gather(around) + _gather(head)
     ends = sum(t.params for t in before + head)
-    lines.append(Part("embedding + head", None, None, ends, "sum"))
-    lines.append(Part("total", None, None, sum(t.params for t in ledger.tensors), "total"))
+    lines.append(Part("embedding + head", "", None, None, ends, "sum"))
+    lines.append(Part("total", "", None, None, sum(t.params for t in ledger.tensors), "total"))
     return lines
 
 
 def _layer_parts(ledger: Ledger) -> list[Part]:
-    kinds: dict[tuple[str, tuple[Part, ...]], tuple[list[Part], list[str], Num, bool]] = {}
-    stacks = {layer.stack for layer in ledger.layers}
+    kinds: list[_Kind] = []
     for layer in ledger.layers:
-        tensors = [r for r in layer.rows if isinstance(r, Tensor) and r.use != "buffer"]
-        lines = _gather(tensors)
-        key = (layer.stack, tuple(lines))
-        if key in kinds:
-            held, labels, count, shared = kinds[key]
-            kinds[key] = (held, [*labels, layer.label], count + layer.n_layers, shared)
+        lines = _gather([r for r in layer.rows if isinstance(r, Tensor) and r.use != "buffer"])
+        for i, kind in enumerate(kinds):
+            if (kind.stack, kind.lines) == (layer.stack, lines):
+                labels = (*kind.labels, layer.label)
+                kinds[i] = kind._replace(labels=labels, n_layers=kind.n_layers + layer.n_layers)
+                break
         else:
-            kinds[key] = (lines, [layer.label], layer.n_layers, layer.shared)
-    several = len(kinds) > 1
+            kinds.append(_Kind(layer.stack, (layer.label,), layer.n_layers, layer.shared, lines))
     result: list[Part] = []
-    for (stack, _), (lines, labels, count, shared) in kinds.items():
-        stored = 1 if shared else count
-        named = [stack or ("decoder" if len(stacks) > 1 else "")]
-        if sum(k[0] == stack for k in kinds) > 1:
-            named.append(_shared_words(labels))
-        prefix = " ".join(n for n in named if n)
-        title = f"= {prefix} layer".replace("  ", " ") if several else "= layer"
-        if shared:
-            title += " (shared)"
+    for kind in kinds:
+        group = _group_name(kind, kinds)
+        stored = 1 if kind.shared else kind.n_layers
+        if group:
+            result.append(Part(f"{group} layers", group, None, None, 0, "title"))
         result += [
-            p._replace(one_layer=p.params, n_layers=stored, params=p.params * stored) for p in lines
+            p._replace(group=group, one_layer=p.params, n_layers=stored, params=p.params * stored)
+            for p in kind.lines
         ]
-        one = sum(p.params for p in lines)
-        result.append(Part(title, one, stored, one * stored, "layer"))
+        one = sum(p.params for p in kind.lines)
+        name = "= layer (shared)" if kind.shared else "= layer"
+        result.append(Part(name, group, one, stored, one * stored, "layer"))
     return result
 
 
-def _shared_words(labels: list[str]) -> str:
+def _group_name(kind: _Kind, kinds: list[_Kind]) -> str:
+    """The stack if there are two, and what sets this kind apart from the stack's others."""
+    stack = (kind.stack or "decoder") if any(k.stack != kind.stack for k in kinds) else ""
+    several = sum(k.stack == kind.stack for k in kinds) > 1
+    own = (_shared_words(kind.labels) or " and ".join(kind.labels)) if several else ""
+    return " ".join(word for word in (stack, own) if word)
+
+
+class Move(NamedTuple):
+    """A part beside what it was: ``change`` in parameters; a part that is gone has 0 left."""
+
+    part: Part
+    change: Num
+
+
+def moves(now: list[Part], was: list[Part]) -> list[Move]:
+    """Return each part's change between two shapes of a model; the changes add up to the total's.
+
+    Where the kinds of layers differ, parts are compared over all layers of a stack.
+    """
+    if [p.group for p in now if p.kind == "layer"] != [p.group for p in was if p.kind == "layer"]:
+        now, was = _over_layers(now), _over_layers(was)
+    old = {p.key: p for p in was}
+    new = {p.key for p in now}
+    gone = [p for p in was if p.key not in new and p.params]
+    result: list[Move] = []
+    for part in now:
+        if part.kind in ("layer", "sum"):
+            result += [_left(p) for p in gone if p.group == part.group and p.kind == "part"]
+            gone = [p for p in gone if p.group != part.group]
+        before = old.get(part.key)
+        result.append(Move(part, part.params - (before.params if before else 0)))
+    return result
+
+
+def _left(part: Part) -> Move:
+    return Move(part._replace(one_layer=None, n_layers=None, params=0), -part.params)
+
+
+def _over_layers(lines: list[Part]) -> list[Part]:
+    """Add up equal parts of all kinds of layers."""
+    found: dict[tuple[str, str, str], Part] = {}
+    for part in lines:
+        if part.kind in ("title", "layer"):
+            continue
+        plain = part._replace(group="", one_layer=None, n_layers=None)
+        held = found.get(plain.key)
+        found[plain.key] = plain._replace(params=plain.params + held.params) if held else plain
+    return list(found.values())
+
+
+def _shared_words(labels: tuple[str, ...]) -> str:
     """What the labels of equal kinds have in common: chunked-moe and full-moe are moe."""
     words = [label.split("-") for label in labels]
     return "-".join(word for word in words[0] if all(word in other for other in words))
@@ -80,7 +145,7 @@ def _gather(tensors: list[Tensor]) -> list[Part]:
     for tensor in sorted(tensors, key=lambda t: (t.role == "norm", t.use not in _CORE)):
         name = part_name(tensor, tensors)
         found[name] = found.get(name, 0) + tensor.params
-    return [Part(name, None, None, count) for name, count in found.items()]
+    return [Part(name, "", None, None, count) for name, count in found.items()]
 
 
 _CORE = ("matmul", "lookup", "scale")

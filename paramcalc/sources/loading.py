@@ -36,12 +36,13 @@ def load(source: str | os.PathLike[str] | dict[str, Any] | ModelSpec) -> Model:
     if not isinstance(source, str) or is_file_name(text):
         return _from_file(Path(text))
     try:
-        name, data = presets.read(text)
+        found, data = presets.read(text)
     except UnknownPreset:
         if _exists(text):
             return _from_file(Path(text))
         raise
-    return Model(spec_of(data, name), name=name)
+    name = found.path.stem
+    return Model(spec_of(data, name), name=name, asked=found.hub)
 
 
 def _from_file(path: Path) -> Model:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from paramcalc.errors import UnknownPreset, did_you_mean
 
@@ -27,6 +27,7 @@ def names() -> list[str]:
 
 
 _UNITS = {"m": 1e6, "b": 1e9}
+_WORDS = re.compile(r"(\d+(?:\.\d+)?)(?:([mb])(\d*))?|(\D+)")
 
 
 def _family_order(name: str) -> tuple[str, float, list[tuple[int, float, str]]]:
@@ -34,15 +35,11 @@ def _family_order(name: str) -> tuple[str, float, list[tuple[int, float, str]]]:
     head, _, tail = name.partition("-")
     family = head.rstrip("0123456789.")
     version = float(head[len(family) :] or 0)
-    words = re.findall(r"(\d+(?:\.\d+)?)([mb]\b)?|(\D+)", tail)
-    return (
-        family,
-        version,
-        [
-            (1, float(number) * _UNITS.get(unit, 1), "") if number else (0, 0.0, text)
-            for number, unit, text in words
-        ],
-    )
+    order: list[tuple[int, float, str]] = []
+    for number, unit, tenths, text in _WORDS.findall(tail):
+        size = float(f"{number}.{tenths}" if tenths else number or 0) * _UNITS.get(unit, 1)
+        order.append((0, size, "") if number else (1, 0.0, text))
+    return family, version, order
 
 
 def key(name: str) -> str:
@@ -54,8 +51,15 @@ def key(name: str) -> str:
     return plain.replace("-", "")
 
 
-def path_of(name: str) -> Path:
-    """Return the file of the preset that a spelling names. Raises ``UnknownPreset``.
+class Found(NamedTuple):
+    """A preset's file, and the hub id that named it (None if its own name or spelling did)."""
+
+    path: Path
+    hub: str | None = None
+
+
+def find(name: str) -> Found:
+    """Return the preset that a spelling names. Raises ``UnknownPreset``.
 
     Tried in turn: the name itself, the hub ids listed in the presets (with or without their
     owner), the spelling without owner, case and separators.
@@ -63,21 +67,29 @@ def path_of(name: str) -> Path:
     if re.fullmatch(r"[a-z0-9.-]{1,80}", name):
         exact = folder() / f"{name}.yaml"
         if exact.is_file():
-            return exact
+            return Found(exact)
     wanted, lower = key(name), name.lower()
     loose: Path | None = None
     for path in sorted(folder().glob("*.yaml")):
-        for hub in _HUB.findall(path.read_text(encoding="utf-8").lower()):
-            if lower in (hub, hub.rpartition("/")[2]):
-                return path
+        for hub in _HUB.findall(path.read_text(encoding="utf-8")):
+            if lower in (hub.lower(), hub.lower().rpartition("/")[2]):
+                return Found(path, hub)
         if key(path.stem) == wanted:
             loose = path
     if loose is not None:
-        return loose
-    near = did_you_mean(name.lower().rpartition("/")[2][:80], names())
+        return Found(loose)
     raise UnknownPreset(
-        f"{shown(name)}: no such preset or file{near}; paramcalc list shows all presets"
+        f"{shown(name)}: no such preset or file{_near(name)}; paramcalc list shows all presets"
     )
+
+
+def _near(name: str) -> str:
+    """Suggest what starts with the name, else what looks like it."""
+    short = name.lower().rpartition("/")[2][:80]
+    same = [n for n in names() if short and n.startswith(short)]
+    if not same and key(short):
+        same = [n for n in names() if key(n).startswith(key(short))]
+    return f" (did you mean {', '.join(same[:5])}?)" if same else did_you_mean(short, names())
 
 
 def shown(name: str) -> str:
@@ -86,9 +98,16 @@ def shown(name: str) -> str:
     return text if len(text) <= 80 else text[:77] + "..."
 
 
-def read(name: str) -> tuple[str, dict[str, Any]]:
-    """Return a preset's proper name and its fields. Raises ``UnknownPreset``."""
+def read(name: str) -> tuple[Found, dict[str, Any]]:
+    """Return a preset and its fields, with the context of the hub id that named it.
+
+    Raises ``UnknownPreset``.
+    """
     from paramcalc.sources import yaml_file
 
-    path = path_of(name)
-    return path.stem, yaml_file.read(path)
+    found = find(name)
+    fields = yaml_file.read(found.path)
+    contexts = fields.get("about", {}).get("contexts", {})
+    if found.hub in contexts:
+        fields["context"] = contexts[found.hub]
+    return found, fields

@@ -70,7 +70,7 @@ def parse(text: str, where: str) -> dict[str, Any]:
         raise FileError(f"{where}: empty; write fields such as d_model: 4096")
     if not isinstance(data, dict):
         raise FileError(f"{where}: holds {type(data).__name__}, not fields; write d_model: 4096")
-    if "model_type" in data or "architectures" in data:
+    if data.keys() & {"model_type", "architectures", "hidden_size", "num_hidden_layers", "n_embd"}:
         raise FileError(
             f"{where}: looks like a framework's config.json; write its shape as fields such as"
             " d_model: 4096 (docs/fields.md)"

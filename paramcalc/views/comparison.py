@@ -7,18 +7,23 @@ from typing import Any
 from paramcalc.ledger import ROLES
 from paramcalc.model import Model
 from paramcalc.quantities.catalogue import CATALOGUE, At, evaluate
-from paramcalc.views.tables import Cell, Section, Size
+from paramcalc.views.tables import Cell, Change, Section, Size
 
-_SHOWN = (
-    ("params", "total"),
-    ("active_params", "active"),
-    ("matmul_flops_per_token", "matmuls"),
-    ("attention_flops_per_token", "attention"),
-    ("flops_per_token", "forward"),
-    ("weight_bytes_bf16", "weights bf16"),
-    ("kv_bytes_per_token", "KV first token"),
-    ("kv_bytes", "KV cache"),
-)
+_SHOWN = {
+    "context": "context",
+    "n_layers": "layers",
+    "d_model": "d_model",
+    **{f"params_{role}": role for role in ROLES},
+    "params": "total",
+    "active_params": "active",
+    "matmul_flops_per_token": "FLOPs, matmuls",
+    "attention_flops_per_token": "FLOPs, attention",
+    "flops_per_token": "FLOPs, forward",
+    "weight_bytes_bf16": "weights bf16",
+    "kv_bytes_per_token": "KV, first token",
+    "kv_bytes": "KV cache",
+}
+"""What a person sees of the comparison, and how it is called."""
 
 
 def records(
@@ -28,16 +33,20 @@ def records(
 
     Every model is taken at ``context``, or at its own if that is None.
     """
-    values = [
-        evaluate(m.ledger, At(m.context if context is None else context, batch, kv_bits))
-        for m in models
-    ]
     names = unique([m.name for m in models])
-    found: list[dict[str, Any]] = []
+    at = [m.context if context is None else context for m in models]
+    found = [
+        _record("context", "tokens", names, at),
+        _record(
+            "n_layers", "layers", names, [sum(k.n_layers for k in m.plan.layers) for m in models]
+        ),
+        _record("d_model", "elements", names, [m.spec.d_model for m in models]),
+    ]
     for role in ROLES:
         counts = [m.params.by_component.get(role, 0) for m in models]
         if any(counts):
             found.append(_record(f"params_{role}", "parameters", names, counts))
+    values = [evaluate(m.ledger, At(n, batch, kv_bits)) for m, n in zip(models, at, strict=True)]
     found += [
         _record(key, quantity.unit, names, [v[key] for v in values])
         for key, quantity in CATALOGUE.items()
@@ -57,38 +66,47 @@ def unique(names: list[str]) -> list[str]:
     ]
 
 
-def sections(models: list[Model], found: list[dict[str, Any]]) -> list[Section]:
-    """Return the comparison as tables that fit a terminal.
+def sections(
+    models: list[Model], found: list[dict[str, Any]], *, context: int | None, width: int
+) -> list[Section]:
+    """Return the comparison as tables no wider than ``width``.
 
-    Two models stand with their difference; more stand two by two beside the first.
+    Two models stand with their difference; more stand beside the first, as many as fit.
     """
     names = unique([m.name for m in models])
     first, others = names[0], names[1:]
-    pairs = [others[i : i + 2] for i in range(0, len(others), 2)]
-    return [_table(first, pair, found, change=len(names) == 2) for pair in pairs]
+    room = max(2, (width - _LABEL) // _COLUMN - 1)
+    rows = [others[i : i + room] for i in range(0, len(others), room)]
+    return [_table(first, row, found, context, change=len(names) == 2) for row in rows]
 
 
-def _table(first: str, others: list[str], found: list[dict[str, Any]], *, change: bool) -> Section:
-    labels = {f"params_{role}": role for role in ROLES} | dict(_SHOWN)
+_LABEL, _COLUMN = 18, 19
+"""Columns that a label and a figure take, gaps included."""
+
+
+def _table(
+    first: str, others: list[str], found: list[dict[str, Any]], context: int | None, *, change: bool
+) -> Section:
     names = [first, *others]
     columns = [("", "left"), *((name, "right") for name in names)]
     table = Section(
         f"{', '.join(others)} against {first}", columns + ([("change", "right")] if change else [])
     )
     for row in found:
-        if row["quantity"] in labels:
+        if row["quantity"] in _SHOWN:
             values = [row[name] for name in names]
-            cells: list[Cell] = [_cell(v, row["unit"]) for v in values]
+            size = row["unit"] == "bytes"
+            cells: list[Cell] = [
+                Size(v, brief=True) if size and v is not None else v for v in values
+            ]
             if change:
-                cells.append(_change(values[0], values[1]))
-            table.add(labels[row["quantity"]], *cells, strong=row["quantity"] == "params")
-    table.notes.append("parameters by component, FLOPs a token, bytes; each at its own context")
+                cells.append(_change(values[0], values[1], size))
+            strong = row["quantity"] == "params"
+            table.add(_SHOWN[row["quantity"]], *cells, strong=strong)
+    at = "each at its own context" if context is None else f"at context {context:,}"
+    table.notes.append(f"parameters by component, FLOPs of one token, bytes; {at}")
     return table
 
 
-def _cell(value: int | None, unit: str) -> Cell:
-    return Size(value, brief=True) if unit == "bytes" and value is not None else value
-
-
-def _change(was: int | None, now: int | None) -> Cell:
-    return None if was is None or now is None or was == now else f"{now - was:+,}"
+def _change(was: int | None, now: int | None, size: bool) -> Cell:
+    return None if was is None or now is None or was == now else Change(now - was, size)

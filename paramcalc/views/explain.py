@@ -70,18 +70,33 @@ class _Sum:
     def over(
         self, ledger: Ledger, outer: Num, one: list[Num], *, stored: bool = False, title: str
     ) -> Formula:
-        """Return outer + the sum of layers x one; ``stored`` counts shared layers once."""
+        """Return outer + the sum of layers x one; ``stored`` counts shared layers once.
+
+        Kinds of layers with the same formula share a step.
+        """
+        terms = [lift(value) for value in one]
+        if len(terms) > 1:
+            for name, alike in _alike(ledger, [term.text() for term in terms]):
+                term, short = terms[alike[0]], f"{self.letter}[{name}]"
+                if term.value:
+                    title_ = f"{title}, one {name} layer".replace("one any", "any")
+                    self.steps.append(_step(self.group, title_, term, self.unit, short))
+                for i in alike:
+                    terms[i] = symbol(short, term.value) if term.value else term
         total = lift(outer)
-        for layer, value in zip(ledger.layers, one, strict=True):
-            term = lift(value)
-            if len(ledger.layers) > 1 and term.value:
-                name = f"{self.letter}[{where(layer)}]"
-                self.steps.append(
-                    _step(self.group, f"{title}, one {where(layer)} layer", term, self.unit, name)
-                )
-                term = symbol(name, term.value)
+        for layer, term in zip(ledger.layers, terms, strict=True):
             total = total + term * (1 if stored and layer.shared else layer.n_layers)
         return total
+
+
+def _alike(ledger: Ledger, texts: list[str]) -> list[tuple[str, list[int]]]:
+    """Gather the kinds of layers that share a text: their joint name and their numbers."""
+    found: dict[str, list[int]] = {}
+    for i, text in enumerate(texts):
+        found.setdefault(text, []).append(i)
+    if len(found) == 1 and len(texts) > 1:
+        return [("any", list(range(len(texts))))]
+    return [(", ".join(where(ledger.layers[i]) for i in same), same) for same in found.values()]
 
 
 def _defaults(own: Any, spec: Any) -> list[Step]:
@@ -109,20 +124,25 @@ def _parameters(ledger: Ledger) -> list[Step]:
     steps = []
     outer = [r for r in ledger.outer if isinstance(r, Tensor)]
     layers = [[r for r in layer.rows if isinstance(r, Tensor)] for layer in ledger.layers]
-    for layer, tensors in zip(ledger.layers, layers, strict=True):
-        name = "one layer" if len(layers) == 1 else f"one {where(layer)} layer"
-        steps += [
-            _step(
-                "parameters",
-                f"{_TITLES[role]}, {name}",
-                params.of_roles(tensors, role),
-                "parameters",
-            )
+    formulas = [
+        {
+            role: lift(params.of_roles(tensors, role))
             for role in ROLES
             if any(t.role == role for t in tensors)
+        }
+        for tensors in layers
+    ]
+    texts = [str({role: formula.text() for role, formula in kind.items()}) for kind in formulas]
+    for name, alike in _alike(ledger, texts):
+        place = "one layer" if len(layers) == 1 else f"one {name} layer".replace("one any", "any")
+        kind = formulas[alike[0]]
+        steps += [
+            _step("parameters", f"{_TITLES[role]}, {place}", formula, "parameters")
+            for role, formula in kind.items()
         ]
         if len(layers) == 1:
-            steps.append(_step("parameters", name, params.of_roles(tensors, *ROLES), "parameters"))
+            whole = params.of_roles(layers[0], *ROLES)
+            steps.append(_step("parameters", place, whole, "parameters"))
     for role in ROLES:
         found = [t for t in outer if t.role == role]
         if found:
@@ -229,11 +249,14 @@ def _sees(sight: Any) -> str:
 
 
 def _memory(ledger: Ledger, n: Num) -> list[Step]:
-    stored = symbol("N", lift(params.total(ledger)).value) + lift(params.buffers(ledger)).value
+    stored = symbol("N", lift(params.total(ledger)).value) + lift(params.buffers(ledger))
     steps = [_step("bytes", "weights in BF16", 2 * stored, "bytes")]
-    for title, length in (("first token", 1), (f"{lift(n).value:,} tokens", n)):
+    for letter, title, length in (
+        ("c", "first token", 1),
+        ("C", f"{lift(n).value:,} tokens", n),
+    ):
         if ledger.caches:
-            fold = _Sum("bytes", "bytes", "C")
+            fold = _Sum("bytes", "bytes", letter)
             cache = fold.over(
                 ledger,
                 0,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from paramcalc.model import Model
 from paramcalc.views.explain import Step
 from paramcalc.views.symbolic import legend
-from paramcalc.views.tables import Section, fit
+from paramcalc.views.tables import ACCENT, Section, fit, flow
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -44,19 +44,18 @@ def terminal(console: Console, model: Model, steps: list[Step]) -> None:
 
     put(f"{model.name}  {model.params.total:,} parameters", 0, "bold")
     listed = legend(model.spec, model.context)
-    put(
-        " · ".join(
-            f"{short} = {value:,}" if short == field else f"{short} = {field} = {value:,}"
-            for short, field, value in listed
-        ),
-        0,
-    )
+    items = [
+        f"{short} = {value:,}" if short == field else f"{short} = {field} = {value:,}"
+        for short, field, value in listed
+    ]
+    for line in flow(items, console.width):
+        put(line, 0)
     group = ""
     for step in steps:
         if step.group != group:
             group = step.group
             console.print()
-            put(group, 0, "bold cyan")
+            put(group, 0, f"bold {ACCENT}")
         put(f"{step.name}: {step.value:,} {step.unit}", 2, "bold")
         put(step.symbols if "=" in step.symbols else f"= {step.symbols}", 4)
         if step.numbers not in (step.symbols, str(step.value), f"{step.value:,}"):

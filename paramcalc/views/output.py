@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -11,19 +13,39 @@ if TYPE_CHECKING:
     from paramcalc.views.tables import Section
 
 
-def show(sections: list[Section], *, markdown_way: bool, head: tuple[str, ...] = ()) -> None:
-    """Write sections to the terminal or as Markdown, under lines of heading."""
+def show(
+    sections: list[Section],
+    *,
+    markdown_way: bool,
+    title: str = "",
+    words: list[str] | None = None,
+) -> None:
+    """Write sections to the terminal or as Markdown, under a title and a line of words."""
     from paramcalc.views import tables
 
     if markdown_way:
-        first = f"## {head[0]}\n\n" if head else ""
-        rest = "".join(f"{line}\n\n" for line in head[1:])
-        sys.stdout.write(first + rest + tables.markdown(sections) + "\n")
+        first = f"## {title}\n\n{' · '.join(words or [])}\n\n" if title else ""
+        sys.stdout.write(first + tables.markdown(sections) + "\n")
         return
     screen = console()
-    for i, line in enumerate(head):
-        screen.print(tables.fit(line, screen.encoding), style="bold" if i == 0 else "")
-    tables.terminal(screen, sections)
+    with plain_when_piped(screen):
+        if title:
+            screen.print(tables.fit(title, screen.encoding), style="bold")
+        for line in tables.flow(words or [], screen.width):
+            screen.print(tables.fit(line, screen.encoding))
+        tables.terminal(screen, sections, head=bool(title))
+
+
+@contextmanager
+def plain_when_piped(screen: Console) -> Iterator[None]:
+    """Keep the spaces that fill rich's lines out of files and pipes."""
+    if screen.is_terminal:
+        yield
+        return
+    with screen.capture() as capture:
+        yield
+    for line in capture.get().splitlines():
+        sys.stdout.write(line.rstrip() + "\n")
 
 
 def console() -> Console:

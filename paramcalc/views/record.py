@@ -6,6 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 from paramcalc.ledger import Tensor
+from paramcalc.model import Model
 from paramcalc.quantities import shape
 from paramcalc.quantities.catalogue import CATALOGUE
 from paramcalc.quantities.components import parts
@@ -28,10 +29,7 @@ def record(answers: Answers) -> dict[str, Any]:
         "change": {key: change for key, change in changes.items() if change is not None},
         "params_by_component": dict(model.params.by_component),
         "params_by_part": [p._asdict() for p in parts(model.ledger) if p.kind == "part"],
-        "layers": [
-            {"stack": stack, "layer": number, "params": count}
-            for stack, number, count in model.params.by_layer
-        ],
+        "layers": layers(model),
         "shape": [
             {k: float(v) if isinstance(v, Fraction) else v for k, v in r._asdict().items()}
             for r in shape.ratios(model.plan, model.ledger)
@@ -42,6 +40,14 @@ def record(answers: Answers) -> dict[str, Any]:
         ],
         "tensors": [tensor_record(t) for t in model.ledger.tensors],
     }
+
+
+def layers(model: Model) -> list[dict[str, Any]]:
+    """Return one row a layer."""
+    return [
+        {"stack": stack, "layer": number, "params": count}
+        for stack, number, count in model.params.by_layer
+    ]
 
 
 def rows(answers: Answers) -> list[dict[str, Any]]:

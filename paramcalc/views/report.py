@@ -1,17 +1,16 @@
-"""The report on one model for a person: tables, and the two lines above them."""
+"""The report on one model for a person: its tables."""
 
 from __future__ import annotations
 
 from fractions import Fraction
 
-from paramcalc.build import default_d_ff
 from paramcalc.deploy import formats
 from paramcalc.model import Model
 from paramcalc.quantities import params, shape
 from paramcalc.quantities.catalogue import CATALOGUE
-from paramcalc.quantities.components import Part, parts
+from paramcalc.quantities.components import Part, moves, parts
 from paramcalc.views.answers import Answers
-from paramcalc.views.tables import Bar, Cell, Section, Share, Size
+from paramcalc.views.tables import Bar, Cell, Change, Section, Share, Size
 
 
 class Report(Answers):
@@ -30,48 +29,9 @@ class Report(Answers):
         found = [self._parameters(), self._compute(), self._memory(), self._shape(), self._thumb()]
         return [section for section in found if section.rows]
 
-    def headline(self) -> str:
-        """Return the line a reader looks for first."""
-        total, active = self.values["params"], self.values["active_params"]
-        text = f"{self.model.name}  {total:,} parameters"
-        if active != total:
-            text += f", {active:,} active"
-        if self.base:
-            text += f"  ({self.model.params.total - self.base.params.total:+,}"
-            if active != total or self.base.params.active != self.base.params.total:
-                text += f"; active {self.model.params.active - self.base.params.active:+,}"
-            text += f" against {self.base.name})"
-        return text
-
-    def summary(self) -> str:
-        """Return the shape in one line."""
-        spec = self.model.spec
-        words = [
-            f"{spec.n_layers:,} layers",
-            f"d_model {spec.d_model:,}",
-            f"{spec.n_heads:,} heads"
-            + (f" ({spec.n_kv_heads:,} KV)" if spec.n_kv_heads is not None else "")
-            + (" MLA" if spec.mla else ""),
-            self._width(),
-            f"{spec.n_experts:,} experts, top {spec.top_k}" if spec.n_experts else "",
-            f"vocab {spec.vocab_size:,}",
-            f"context {self.at.n:,}" + (" (assumed)" if self.assumed_context else ""),
-            "tied" if spec.tie_embeddings else "untied",
-        ]
-        return " · ".join(word for word in words if word)
-
-    def _width(self) -> str:
-        spec = self.model.spec
-        if spec.ffn is False:
-            return "attention only"
-        if spec.d_ff is not None:
-            return f"d_ff {spec.d_ff:,}"
-        width = default_d_ff(spec.d_model, bool(spec.gated_ffn), spec.ff_multiple_of)
-        return f"d_ff {width:,} (default)"
-
     def _change(self, key: str) -> Cell:
         change = self.change(key)
-        return None if change is None else f"{change:+,}"
+        return None if change is None else Change(change)
 
     def _parameters(self) -> Section:
         section = Section(
@@ -85,25 +45,20 @@ class Report(Answers):
             ],
         )
         total = self.model.params.total
-        before = {p.name: p for p in parts(self.base.ledger)} if self.base else {}
-        seen: set[str] = set()
-        for part in parts(self.model.ledger):
-            tail: tuple[Cell, ...]
-            if self.base:
-                was = before.get(part.name) if part.name not in seen else None
-                seen.add(part.name)
-                tail = (_moved(part, was, part.name in before),)
-            else:
+        lines = parts(self.model.ledger)
+        if self.base:
+            for part, change in moves(lines, parts(self.base.ledger)):
+                moved = Change(change) if change else None
+                section.add(*_cells(part), moved, strong=part.kind not in ("part", "title"))
+        else:
+            for part in lines:
                 share = Fraction(part.params, total)
                 tail = (Share(share), Bar(share) if part.kind == "part" else None)
-            section.add(
-                part.name,
-                part.one_layer,
-                part.n_layers,
-                part.params,
-                *tail,
-                strong=part.kind != "part",
-            )
+                section.add(
+                    *_cells(part),
+                    *(tail if part.kind != "title" else ()),
+                    strong=part.kind not in ("part", "title"),
+                )
         tied = params.tied(self.model.ledger)
         if tied:
             section.notes.append(f"tied head: untied it would add {tied:,}")
@@ -123,7 +78,7 @@ class Report(Answers):
         if [a.name for a, _ in pairs] != [b.name for _, b in pairs]:
             return []
         return [
-            f"a {now.name} layer: {was.params:,} → {now.params:,} ({now.params - was.params:+,})"
+            f"one {now.name} layer: {was.params:,} → {now.params:,} ({now.params - was.params:+,})"
             for was, now in pairs
             if was.params != now.params
         ]
@@ -157,18 +112,24 @@ class Report(Answers):
             "prefill, all pairs" if self._decodes else "a sequence, all pairs",
         )
         self._row(section, "training_flops", "training, 3 × forward")
-        self._row(section, "training_flops_6n", "training, 6 N")
+        self._row(section, "training_flops_6n", "training, 6 N n")
         cross = self.values["attention_equals_matmuls_at"]
         section.add(
-            "attention = matmuls at",
-            "never" if cross is None else f"n = {cross:,}",
+            "attention = matmuls at n",
+            "never" if cross is None else cross,
             *([self._change("attention_equals_matmuls_at")] if self.base else []),
         )
-        section.notes.append("a multiply-add is 2 FLOPs; head in, lookups out")
+        section.notes.append("a multiply-add is 2 FLOPs; the head counts, lookups do not")
+        if self.model.spec.encoder is not None:
+            section.notes.append("one token is one source and one target token")
+        else:
+            section.notes.append(f"one token: the one at position {self.at.n:,}")
+        if self.model.spec.mla is not None:
+            section.notes.append("latent attention expanded to heads, as in training and prefill")
         return section
 
     def _memory(self) -> Section:
-        section = Section("Memory, derived", self._columns("GB and GiB"))
+        section = Section("Memory, derived", self._columns("GB and GiB", ", bytes"))
         for name, fmt in formats.FORMATS.items():
             self._row(section, f"weight_bytes_{name}", f"weights {name}{fmt.mark}")
         if self.model.ledger.caches:
@@ -181,8 +142,9 @@ class Report(Answers):
         section.notes += formats.NOTES
         return section
 
-    def _columns(self, heading: str) -> list[tuple[str, str]]:
-        return [("", "left"), (heading, "right"), *([("change", "right")] if self.base else [])]
+    def _columns(self, heading: str, unit: str = "") -> list[tuple[str, str]]:
+        change = [(f"change{unit}", "right")] if self.base else []
+        return [("", "left"), (heading, "right"), *change]
 
     def _row(self, section: Section, key: str, label: str, *, strong: bool = False) -> None:
         value = self.values[key]
@@ -290,9 +252,8 @@ def _ratio(value: Fraction) -> str:
     return str(value.numerator) if value.denominator == 1 else f"{float(value):.2f}"
 
 
-def _moved(part: Part, was: Part | None, known: bool) -> Cell:
-    """The change of a part against the preset; kinds of layers that share a name show none."""
-    if was is None:
-        return None if known else f"{part.params:+,}"
-    change = part.params - was.params
-    return f"{change:+,}" if change else None
+def _cells(part: Part) -> tuple[Cell, ...]:
+    if part.kind == "title":
+        return (part.name,)
+    indent = "  " if part.group and part.kind == "part" else ""
+    return indent + part.name, part.one_layer, part.n_layers, part.params

@@ -27,7 +27,6 @@ NAMES = {
     "context": "n",
     "window": "W",
     "chunk": "C",
-    "repeat": "L",
     "n_dense_layers": "L_dense",
     "n_positions": "n_pos",
     "n_token_types": "T",

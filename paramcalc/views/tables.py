@@ -21,9 +21,23 @@ class Share(NamedTuple):
     signed: bool = False
 
     def __str__(self) -> str:
+        if not self.signed and 0 < self.value < Fraction(1, 2000):
+            return "<0.1%"
         percent = float(self.value * 100)
         text = f"{percent:+.1f}%" if self.signed else f"{percent:.1f}%"
-        return text if self.value or self.signed else "0%"
+        return text if self.value else "0%"
+
+
+class Change(NamedTuple):
+    """A difference, shown with its sign; ``size`` shows bytes as GB."""
+
+    value: int
+    size: bool = False
+
+    def __str__(self) -> str:
+        if self.size:
+            return ("-" if self.value < 0 else "+") + str(Size(abs(self.value), brief=True))
+        return f"{self.value:+,}"
 
 
 class Size(NamedTuple):
@@ -36,6 +50,8 @@ class Size(NamedTuple):
     brief: bool = False
 
     def __str__(self) -> str:
+        if self.value == 0:
+            return "0 B"
         units = ((3, "GB", "GiB"), (2, "MB", "MiB"), (1, "kB", "KiB"))
         power, ten, two = next(u for u in units if self.value >= 1000 ** u[0] or u[0] == 1)
         text = f"{self.value / 1000**power:,.2f} {ten}"
@@ -48,7 +64,7 @@ class Bar(NamedTuple):
     value: Fraction
 
 
-Cell = int | str | Share | Size | Bar | None
+Cell = int | str | Share | Change | Size | Bar | None
 
 
 class Section:
@@ -80,7 +96,10 @@ def machine(cell: Cell) -> str:
     """Return a cell with raw integers; bytes are plain numbers."""
     if cell is None or isinstance(cell, Bar):
         return ""
-    return str(cell.value if isinstance(cell, Size) else cell)
+    return str(cell.value if isinstance(cell, Size | Change) else cell)
+
+
+_UNITS = {"GB and GiB": "bytes"}
 
 
 def markdown(sections: list[Section]) -> str:
@@ -90,12 +109,12 @@ def markdown(sections: list[Section]) -> str:
         keep = [i for i, (name, _) in enumerate(section.columns) if name != "bar"]
         lines = [f"### {section.title}", ""]
         heads = [section.columns[i] for i in keep]
-        lines.append("| " + " | ".join(name for name, _ in heads) + " |")
+        lines.append("| " + " | ".join(_UNITS.get(name, name) for name, _ in heads) + " |")
         lines.append("|" + "|".join("---:" if a == "right" else "---" for _, a in heads) + "|")
         for row in section.rows:
             cells = [machine(row[i]) if i < len(row) else "" for i in keep]
             lines.append("| " + " | ".join(c.replace("|", "\\|") for c in cells) + " |")
-        lines += [f"\n{note}" for note in section.notes]
+        lines += ["\n" + note.strip().replace("* ", "\\* ", 1) for note in section.notes]
         blocks.append("\n".join(lines))
     return "\n\n".join(blocks)
 
@@ -117,19 +136,27 @@ def draw_bar(value: Fraction, width: int, *, ascii_only: bool) -> str:
 
 _GAP = 2
 _INDENT = 2
+ACCENT = "magenta"
+"""The one colour used, readable on black and on white."""
 
 
-def terminal(console: Console, sections: list[Section]) -> None:
-    """Print the sections as rich tables. A table wider than the console is printed whole: digits
-    are never cut."""
+def terminal(console: Console, sections: list[Section], *, head: bool = True) -> None:
+    """Print the sections as rich tables, with a line before each (the first, if ``head``).
+
+    A table wider than the console is printed whole: digits are never cut.
+    """
     from rich.padding import Padding
     from rich.text import Text
 
-    for section in sections:
-        table, width = _table(section, console.width, console.encoding)
-        console.print()
-        console.print(Text(fit(section.title, console.encoding), style="bold cyan"))
-        console.print(table, width=max(width, console.width), no_wrap=True, crop=False)
+    width = console.width
+    for number, section in enumerate(sections):
+        table, needed = _table(section, width, console.encoding)
+        if number or head:
+            console.print()
+        console.print(Text(fit(section.title, console.encoding), style=f"bold {ACCENT}"))
+        console.width = max(needed, width)
+        console.print(table, no_wrap=True, crop=False)
+        console.width = width
         for note in section.notes:
             text = Text(fit(note, console.encoding), style="dim")
             console.print(Padding(text, (0, 0, 0, _INDENT), expand=False))
@@ -167,7 +194,7 @@ def _table(section: Section, width: int, encoding: str) -> tuple[Table, int]:
             justify=justify,
             no_wrap=True,
             width=len(leads[i]) + size,
-            style="cyan" if i in bars else "",
+            style=ACCENT if i in bars else "",
         )
     for number, row in enumerate(section.rows):
         cells = [
@@ -193,3 +220,14 @@ def fit(text: str, encoding: str) -> str:
     if encoding.lower().startswith("utf"):
         return text
     return text.translate(_ASCII).encode("ascii", "replace").decode()
+
+
+def flow(items: list[str], width: int) -> list[str]:
+    """Return items joined by dots in lines of at most ``width``, none broken inside."""
+    lines: list[str] = []
+    for item in items:
+        if lines and len(lines[-1]) + 3 + len(item) <= width:
+            lines[-1] += f" · {item}"
+        else:
+            lines.append(item)
+    return lines

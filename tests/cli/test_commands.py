@@ -34,7 +34,7 @@ def test_an_override_may_come_first(capsys: Capture) -> None:
     ("options", "says"),
     [
         (["--kv", "32"], "+805,306,368"),
-        (["--kv=32"], "a decoder layer: 218,112,000 → 243,277,824 (+25,165,824)"),
+        (["--kv=32"], "one decoder layer: 218,112,000 → 243,277,824 (+25,165,824)"),
         (["-L", "16"], "4,540,469,248 parameters"),
         (["--layers", "16"], "4,540,469,248 parameters"),
         (["--d", "2048", "--head-dim", "128"], "4,015,130,624 parameters"),
@@ -47,14 +47,76 @@ def test_an_override_may_come_first(capsys: Capture) -> None:
         (["--no-gated"], "6,151,213,056 parameters"),
         (["--gpt2"], "8,065,458,176 parameters"),
         (["--set", "attention_bias=[q, k, v]"], "8,030,457,856 parameters"),
-        (["--set", "window=4k"], "n = 28,628"),
+        (["--set", "window=4k"], "never"),
     ],
 )
 def test_overrides(capsys: Capture, options: list[str], says: str) -> None:
-    if says == "n = 28,628":  # a window of 4k keeps attention below the matmuls at every length
-        assert "never" in out(capsys, "llama3-8b", *options)
-        return
     assert says in out(capsys, "llama3-8b", *options)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "deepseek-v3 -E 128",
+        "deepseek-v3 -L 30",
+        "mixtral-8x7b -E 4 -k 2",
+        "t5-large --ff 8k",
+        "llama3-8b --tie -V 32k",
+        "llama3-8b -E 8 -k 2",
+        "mixtral-8x7b -E 0",
+        "gpt2 --no-gpt2 --gated",
+        "gemma3-27b -L 5",
+        "llama4-maverick --kv 4 -k 2",
+        "deepseek-v3 --set mla=null",
+        "albert-base -L 6 --set share_layers=false",
+    ],
+)
+def test_changes_add_up_to_the_total(capsys: Capture, line: str) -> None:
+    text = out(capsys, *line.split(), "--markdown").partition("### FLOPs")[0]
+    rows = [[c.strip() for c in r.split("|")[1:-1]] for r in text.splitlines() if r[:2] == "| "]
+    rows = [row for row in rows if len(row) == 5 and row[3].isdigit()]
+    total = next(row for row in rows if row[0] == "total")
+    sums = ("total", "= layer", "= layer (shared)", "embedding + head")
+    parts = [row for row in rows if row[0] not in sums]
+    assert sum(int(row[3]) for row in parts) == int(total[3])
+    assert sum(int(row[4] or 0) for row in parts) == int(total[4] or 0)
+
+
+def test_the_window_of_sliding_layers_is_theirs(capsys: Capture) -> None:
+    assert "21 sliding 1,024 + 21 full" in out(capsys, "gemma2-9b", "--set", "window=1k")
+
+
+def test_a_place_that_keeps_its_own_value_is_named(capsys: Capture) -> None:
+    assert main(["t5-small", "-L", "3"]) == 0
+    assert "note: encoder.n_layers is stated there and stays" in capsys.readouterr().err
+
+
+def test_a_context_is_a_setting_unless_it_sizes_a_table(capsys: Capture) -> None:
+    assert "change" not in out(capsys, "llama3-8b", "--context", "128k")
+    assert "+786,432" in out(capsys, "gpt2", "--context", "2k")
+
+
+def test_no_false_note_on_options_that_need_each_other(capsys: Capture) -> None:
+    assert main(["llama3-8b", "-E", "8", "-k", "2", "--set", "d_expert=1k"]) == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_standard_input(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("d: 512\nL: 2\nH: 8\nV: 100\n"))
+    assert "6,396,416 parameters" in out(capsys, "-")
+
+
+@pytest.mark.parametrize(
+    "line", ["deepseek-v3 --tensors", "llama4-scout --context 100M --batch 64"]
+)
+@pytest.mark.parametrize("columns", ["20", "60", "80"])
+def test_no_digit_is_cut_however_narrow(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch, line: str, columns: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    text = out(capsys, *line.split())
+    assert "…" not in text
+    assert text.count("671,026,404,352" if "tensors" in line else "107,769,861,120") >= 1
 
 
 def test_an_override_that_changes_nothing_is_named(capsys: Capture) -> None:
@@ -171,7 +233,10 @@ BAD = {
     "llama3-8b --kv-dtype fp7": "paramcalc: dtype = fp7: unknown format (did you mean fp8",
     "llama3-8b --json --csv": "paramcalc: --json and --csv: only one way of output; choose one",
     "llama3-8b --kvv 4": "paramcalc: No such option: --kvv",
-    "llama3-8b gpt2": "paramcalc: Got unexpected extra argument(s) (gpt2)",
+    "llama3-8b gpt2": "paramcalc: Got unexpected extra argument(s) (gpt2); paramcalc compare A B",
+    "compar gpt2 gpt2": "paramcalc: Got unexpected extra argument(s) (gpt2 gpt2) (did you mean com",
+    "llama3": "paramcalc: llama3: no such preset or file (did you mean llama3-8b, llama3-70b",
+    "llama3-8b --set attention_bias=q,x": "paramcalc: attention_bias = xq: must be letters of qkvo",
     "show": "paramcalc: Missing argument 'MODEL'",
     "compare gpt2": "paramcalc: compare gpt2: needs two models or more; name another",
     "compare gpt2 gpt3": "paramcalc: gpt3: no such preset or file (did you mean gpt",

@@ -53,8 +53,8 @@ def in_a_terminal(**environment: str) -> bytes:
 
 
 def test_colours_in_a_terminal_unless_told_not_to() -> None:
-    assert b"\x1b[1;36m" in in_a_terminal()
-    assert b"36m" not in in_a_terminal(NO_COLOR="1")
+    assert b"\x1b[1;35m" in in_a_terminal()
+    assert b"35m" not in in_a_terminal(NO_COLOR="1")
 
 
 def test_a_terminal_without_unicode() -> None:
