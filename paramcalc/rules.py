@@ -5,7 +5,8 @@ Each broken rule raises a ``ValueError`` whose text is ``field = value: rule; fi
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from paramcalc.layout import View, groups, sections_of
 from paramcalc.spelling import fail
@@ -29,27 +30,111 @@ def check(spec: ModelSpec) -> None:
             fail("causal", "false", "an encoder-decoder's decoder is causal", "remove one of them")
         _check_stack("encoder.", spec.encoder, spec)
     dense = spec.n_dense_layers
-    if dense is not None:
-        if spec.layers is not None:
-            fail(
-                "n_dense_layers",
-                dense,
-                "layers are already spelled group by group",
-                "say n_experts: 0 in a group instead",
-            )
-        if dense > spec.n_layers:
-            fail("n_dense_layers", dense, f"there are {spec.n_layers} layers", "lower it")
+    if dense is not None and spec.layers is not None:
+        fail(
+            "n_dense_layers",
+            dense,
+            "layers are already spelled group by group",
+            "say n_experts: 0 in a group instead",
+        )
     if spec.pooler and spec.causal:
         fail("pooler", "true", "belongs to an encoder", "set causal: false")
     if spec.share_layers and len(groups(spec, spec)) > 1:
         fail("share_layers", "true", "needs layers of one kind", "remove layers")
+    for fit in fits(spec):
+        if fit.broken:
+            fail(fit.field, fit.value, *fit.explain())
+
+
+class Fit(NamedTuple):
+    """A rule about sizes: which field, its value, whether it is broken, and the rule in words.
+
+    On a spec of arrays ``value`` and ``broken`` are arrays; ``explain`` is for ints.
+    """
+
+    field: str
+    value: Any
+    broken: Any
+    rule: str
+    explain: Callable[[], tuple[str, str]]
+
+
+def fits(spec: ModelSpec) -> Iterator[Fit]:
+    """Yield every rule about sizes, in arithmetic that ints and arrays share."""
+    dense, n = spec.n_dense_layers, spec.n_layers
+    if dense is not None:
+        yield Fit(
+            "n_dense_layers",
+            dense,
+            dense > n,
+            "n_dense_layers cannot exceed n_layers",
+            lambda: (f"there are {n} layers", "lower it"),
+        )
+    stacks: list[ModelSpec | EncoderSpec] = [spec]
+    if spec.encoder is not None:
+        stacks.append(spec.encoder)
+    for section in stacks:
+        yield from _repeats(section, spec)
+        for group in groups(section, spec):
+            yield from _layer_fits(group.view, spec)
+
+
+def _repeats(section: ModelSpec | EncoderSpec, spec: ModelSpec) -> Iterator[Fit]:
+    if section.layers is None:
+        return
+    prefix = "" if section is spec else "encoder."
+    stated = [g.repeat for g in section.layers if g.repeat is not None]
+    total, n = sum(stated), section.n_layers
+    open_ended = len(stated) < len(section.layers)
+    yield Fit(
+        f"{prefix}n_layers",
+        n,
+        total > n if open_ended else total != n,
+        "n_layers must hold what the groups under layers repeat",
+        lambda: (
+            f"the groups under layers repeat {total} in all",
+            "make them add up, or leave one group without repeat",
+        ),
+    )
+
+
+def _layer_fits(view: View, spec: ModelSpec) -> Iterator[Fit]:
+    d, heads, kv = spec.d_model, view.get("n_heads"), view.get("n_kv_heads")
+    if kv is not None:
+        yield Fit(
+            view.where("n_kv_heads"),
+            kv,
+            heads % kv != 0,
+            "n_kv_heads must divide n_heads",
+            lambda: (f"must divide n_heads = {heads}", f"take one of {_near(heads, kv)}"),
+        )
+    if view.get("mla") is None and view.get("head_dim") is None:
+        yield Fit(
+            view.where("n_heads"),
+            heads,
+            d % heads != 0,
+            "n_heads must divide d_model",
+            lambda: (
+                f"must divide d_model = {d}",
+                f"take one of {_near(d, heads)}, or give head_dim",
+            ),
+        )
+    if view.is_moe:
+        experts, k = view.get("n_experts"), view.get("top_k")
+        yield Fit(
+            view.where("top_k"),
+            k,
+            k > experts,
+            "top_k cannot exceed n_experts",
+            lambda: (f"cannot exceed n_experts = {experts}", f"take 1 to {experts}"),
+        )
 
 
 def _check_stack(prefix: str, section: ModelSpec | EncoderSpec, spec: ModelSpec) -> None:
     if section.layers is not None:
         _check_repeats(prefix, section)
     for group in groups(section, spec):
-        _check_layer(group.view, spec)
+        _check_layer(group.view)
     view = View(*sections_of(section, spec))
     learned = view.get("positions", "learned" if spec.gpt2 else "none") == "learned"
     if learned and view.get("n_positions") is None and spec.context is None:
@@ -73,7 +158,6 @@ def _check_repeats(prefix: str, section: ModelSpec | EncoderSpec) -> None:
             )
     stated = [g.repeat for g in section.layers or () if g.repeat is not None]
     open_ended = len(section.layers or ()) - len(stated)
-    n = section.n_layers
     if open_ended > 1:
         fail(
             f"{prefix}layers",
@@ -81,33 +165,10 @@ def _check_repeats(prefix: str, section: ModelSpec | EncoderSpec) -> None:
             "only one group can take the layers left over",
             "give the others a repeat",
         )
-    if sum(stated) > n or (not open_ended and sum(stated) != n):
-        fail(
-            f"{prefix}n_layers",
-            n,
-            f"the groups under layers repeat {sum(stated)} in all",
-            "make them add up, or leave one group without repeat",
-        )
 
 
-def _check_layer(view: View, spec: ModelSpec) -> None:
-    heads, kv = view.get("n_heads"), view.get("n_kv_heads")
-    if kv is not None and heads % kv:
-        fail(
-            view.where("n_kv_heads"),
-            kv,
-            f"must divide n_heads = {heads}",
-            f"take one of {_near(heads, kv)}",
-        )
-    if view.get("mla") is None:
-        if view.get("head_dim") is None and spec.d_model % heads:
-            fail(
-                view.where("n_heads"),
-                heads,
-                f"must divide d_model = {spec.d_model}",
-                f"take one of {_near(spec.d_model, heads)}, or give head_dim",
-            )
-    else:
+def _check_layer(view: View) -> None:
+    if view.get("mla") is not None:
         _check_latent(view)
     if view.get("window") is not None and view.get("chunk") is not None:
         fail(
@@ -116,22 +177,13 @@ def _check_layer(view: View, spec: ModelSpec) -> None:
             "a layer is either windowed or chunked",
             "remove window or chunk",
         )
-    if view.is_moe:
-        experts, k = view.get("n_experts"), view.get("top_k")
-        if k is None:
-            fail(
-                view.where("n_experts"),
-                experts,
-                "a router needs to know how many work on a token",
-                "give top_k",
-            )
-        if k > experts:
-            fail(
-                view.where("top_k"),
-                k,
-                f"cannot exceed n_experts = {experts}",
-                f"take 1 to {experts}",
-            )
+    if view.is_moe and view.get("top_k") is None:
+        fail(
+            view.where("n_experts"),
+            view.get("n_experts"),
+            "a router needs to know how many work on a token",
+            "give top_k",
+        )
 
 
 def _check_latent(view: View) -> None:
