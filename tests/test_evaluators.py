@@ -16,8 +16,8 @@ from paramcalc.ledger import Ledger
 from paramcalc.quantities.catalogue import CATALOGUE, At
 from paramcalc.sources import presets
 from paramcalc.spec import ModelSpec
+from paramcalc.symbolic import NAMES, symbolic
 from paramcalc.symbols import lift
-from paramcalc.views.symbolic import NAMES, symbolic
 from tests.conftest import preset
 from tests.strategies import specs
 

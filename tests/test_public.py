@@ -44,6 +44,32 @@ OPTIONS = {
     "show": [*CARD, "--tensors", "--by-layer", *SHARED],
     "list": ["--moe", "--dense", "--min", "--max", "--by", *SHARED],
     "compare": ["--context", "-n", "--batch", "--kv-dtype", *SHARED],
+    "sweep": [
+        *(
+            o
+            for o in CARD
+            if o not in ("--tie", "--no-tie", "--gpt2", "--no-gpt2", "--gated", "--no-gated")
+        ),
+        "--dtype",
+        "--columns",
+        "--where",
+        "--target",
+        "--within",
+        "--top",
+        "--by",
+        "--descending",
+        "--min",
+        "--max",
+        "--pareto",
+        "--count",
+        "--rows",
+        "--out",
+        "--force",
+        "--yes",
+        "-y",
+        "--list-columns",
+        *SHARED,
+    ],
     "explain": ["--context", "-n", "--set", *SHARED],
 }
 
@@ -116,7 +142,8 @@ def test_quantity_names_are_stable() -> None:
 
 
 def test_every_module_says_what_it_is_and_imports_one_way() -> None:
-    order = ["numbers", "sight", "ledger", "blocks", "build", "quantities", "model", "views", "cli"]
+    order = ["numbers", "sight", "ledger", "blocks", "build", "quantities", "model", "sweep"]
+    order += ["views", "cli"]
     for info in pkgutil.walk_packages(paramcalc.__path__, "paramcalc."):
         if info.name.endswith("__main__"):
             continue

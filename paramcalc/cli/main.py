@@ -19,6 +19,7 @@ COMMANDS = {
     "show": "Count one model (the word may be left out).",
     "list": "List and filter the presets.",
     "compare": "Set models side by side, by component.",
+    "sweep": "Evaluate a grid of shapes.",
     "explain": "Show each formula in symbols, with numbers, with its integer.",
 }
 DEFAULT = "show"

@@ -14,8 +14,8 @@ from paramcalc.model import Model
 from paramcalc.numbers import Num, ceil_div
 from paramcalc.quantities import flops, params
 from paramcalc.sight import Both, Causal
+from paramcalc.symbolic import symbolic
 from paramcalc.symbols import Formula, lift, symbol
-from paramcalc.views.symbolic import symbolic
 
 
 class Step(NamedTuple):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from paramcalc.model import Model
+from paramcalc.symbolic import legend
 from paramcalc.views.explain import Step
-from paramcalc.views.symbolic import legend
 from paramcalc.views.tables import ACCENT, Section, fit, flow
 
 if TYPE_CHECKING:

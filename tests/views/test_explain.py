@@ -12,8 +12,8 @@ from hypothesis import given, settings
 import paramcalc
 from paramcalc.quantities import flops
 from paramcalc.sources import presets
+from paramcalc.symbolic import legend
 from paramcalc.views.explain import explain
-from paramcalc.views.symbolic import legend
 from tests.conftest import preset
 from tests.strategies import specs
 

@@ -1,0 +1,183 @@
+"""``paramcalc sweep``: grids of shapes."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from paramcalc.cli import options as o
+from paramcalc.errors import InputError
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
+
+
+def _axis(*spellings: str, says: str) -> Any:
+    return typer.Option(*spellings, metavar="VALUES", help=says)
+
+
+@app.command()
+def sweep(
+    models: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[MODEL]...",
+            help="Presets or YAML files (llama3-8b).",
+            autocompletion=o.complete_models,
+        ),
+    ] = None,
+    d: Annotated[str | None, _axis("--d", says="d_model.")] = None,
+    layers: Annotated[str | None, _axis("--layers", "-L", says="Number of layers.")] = None,
+    heads: Annotated[str | None, _axis("--heads", "-H", says="Number of query heads.")] = None,
+    kv: Annotated[str | None, _axis("--kv", says="Number of key/value heads.")] = None,
+    head_dim: Annotated[str | None, _axis("--head-dim", says="Width of a head.")] = None,
+    ff: Annotated[str | None, _axis("--ff", says="d_ff.")] = None,
+    vocab: Annotated[str | None, _axis("--vocab", "-V", says="Size of the vocabulary.")] = None,
+    experts: Annotated[str | None, _axis("--experts", "-E", says="Experts; 0 is dense.")] = None,
+    top_k: Annotated[str | None, _axis("--top-k", "-k", says="Experts of a token.")] = None,
+    context: Annotated[str | None, _axis("--context", "-n", says="Tokens in context.")] = None,
+    batch: Annotated[str | None, _axis("--batch", says="Sequences in the KV cache.")] = None,
+    dtype: Annotated[str | None, _axis("--dtype", says="Formats of the weights.")] = None,
+    kv_dtype: Annotated[str | None, _axis("--kv-dtype", says="Formats of the cache.")] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="FIELD=VALUES", help="Any other field as an axis."),
+    ] = None,
+    columns: Annotated[
+        str | None, typer.Option("--columns", metavar="NAMES", help="Columns, with commas.")
+    ] = None,
+    where: Annotated[
+        list[str] | None,
+        typer.Option("--where", metavar="CONDITION", help="Keep rows: 'params < 8e9'."),
+    ] = None,
+    target: Annotated[
+        str | None, typer.Option("--target", metavar="NAME=SIZE", help="Keep rows near a value.")
+    ] = None,
+    within: Annotated[
+        str, typer.Option("--within", metavar="PERCENT", help="How near: 1%.")
+    ] = "1%",
+    top: Annotated[
+        str | None, typer.Option("--top", metavar="N", help="The N smallest by --by.")
+    ] = None,
+    by: Annotated[str | None, typer.Option("--by", metavar="NAME", help="Sort by.")] = None,
+    descending: Annotated[
+        bool, typer.Option("--descending", help="The largest first instead.")
+    ] = False,
+    smallest: Annotated[
+        str | None, typer.Option("--min", metavar="NAME", help="The row with the smallest.")
+    ] = None,
+    largest: Annotated[
+        str | None, typer.Option("--max", metavar="NAME", help="The row with the largest.")
+    ] = None,
+    pareto: Annotated[
+        str | None, typer.Option("--pareto", metavar="NAMES", help="Rows no other row beats.")
+    ] = None,
+    count: Annotated[bool, typer.Option("--count", help="Print how many rows there are.")] = False,
+    rows: Annotated[str, typer.Option("--rows", metavar="N", help="Rows on the screen.")] = "20",
+    out: Annotated[
+        str | None,
+        typer.Option("--out", metavar="FILE", help="Write .csv .jsonl .parquet .xlsx."),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite the file.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask about sizes.")] = False,
+    list_columns: Annotated[
+        bool, typer.Option("--list-columns", help="Print the names of all columns.")
+    ] = False,
+    json: o.Json = False,
+    csv: o.Csv = False,
+    markdown: o.Markdown = False,
+) -> None:
+    """Evaluate a grid of shapes.
+
+    VALUES are a list 8,32, a range 16:96:8 with both ends, a geometric range 4k:128k:x2, or an
+    expression of other fields: --heads d/128 --ff "ceil(3.5*d, 256)". Impossible shapes are left
+    out and counted. Rows keep the order of the axes, the last one fastest; what ties keeps it too.
+    """
+    from paramcalc.sweep.request import BASE, Plan, Request
+    from paramcalc.views import sweep_view as view
+
+    way = o.one_of(json, csv, markdown)
+    if list_columns:
+        view.columns(way)
+        return
+    axes = {
+        "d_model": d,
+        "n_layers": layers,
+        "n_heads": heads,
+        "n_kv_heads": kv,
+        "head_dim": head_dim,
+        "d_ff": ff,
+        "vocab_size": vocab,
+        "n_experts": experts,
+        "top_k": top_k,
+        "context": context,
+        "batch": batch,
+        "dtype": dtype,
+        "kv_dtype": kv_dtype,
+    }
+    given = [(name, text) for name, text in axes.items() if text is not None]
+    for item in set_ or []:
+        name, equals, text = item.partition("=")
+        if not equals or not name:
+            raise InputError(f"--set {item}: must be field=values; write --set window=1k,4k")
+        given.append((name.strip(), text.strip()))
+    request = Request(
+        models=tuple(models or [BASE]),
+        axes=tuple(given),
+        columns=_names(columns),
+        where=(*(where or []), *_near(target, within)),
+        **_order(top, by, descending, smallest, largest),
+        pareto=_names(pareto),
+    )
+    plan = Plan(request)
+    view.answer(
+        plan,
+        way,
+        view.Wish(count, o.positive("rows", rows), out, force=force, yes=yes),
+    )
+
+
+def _names(text: str | None) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",")) if text is not None else ()
+
+
+def _order(
+    top: str | None, by: str | None, descending: bool, smallest: str | None, largest: str | None
+) -> dict[str, Any]:
+    if sum(x is not None for x in (by, smallest, largest)) > 1:
+        raise InputError("--by, --min and --max: each sorts the rows; choose one")
+    if smallest is not None or largest is not None:
+        return {"top": 1, "by": smallest or largest, "descending": largest is not None}
+    if (top is None) != (by is None):
+        raise InputError("--top and --by: one needs the other; write --top 20 --by params")
+    if top is None:
+        return {}
+    return {"top": o.positive("top", top), "by": by, "descending": descending}
+
+
+def _near(target: str | None, within: str) -> list[str]:
+    """A condition for ``--target params=7e9 --within 1%``."""
+    if target is None:
+        return []
+    from fractions import Fraction
+
+    from paramcalc.spelling import parse_size
+
+    name, equals, text = target.partition("=")
+    if not equals:
+        raise InputError(f"target = {target}: must be name=size; write --target params=7e9")
+    try:
+        value = parse_size(text)
+        share = Fraction(within.strip().removesuffix("%")) / 100
+    except (ValueError, ZeroDivisionError):
+        raise InputError(
+            f"target = {target} within {within}: must be a size and a percentage; as 7e9 and 1%"
+        ) from None
+    if not 0 <= share < 1:
+        raise InputError(f"within = {within}: must be from 0% to below 100%; lower it")
+    low, high = value * (1 - share), value * (1 + share)
+    top, bottom = low.numerator, low.denominator
+    return [
+        f"{name.strip()} >= {-(-top // bottom)} and {name.strip()}"
+        f" <= {high.numerator // high.denominator}"
+    ]

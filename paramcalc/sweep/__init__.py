@@ -1,0 +1,1 @@
+"""The sweep: the ledger's formulas over large grids, as arrays."""

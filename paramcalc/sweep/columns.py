@@ -1,0 +1,99 @@
+"""Columns: every quantity the calculator knows, every field, under stable names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, cast
+
+from paramcalc.build import ledger_of, plan
+from paramcalc.deploy import formats
+from paramcalc.errors import InputError, did_you_mean
+from paramcalc.ledger import ROLES, Ledger
+from paramcalc.numbers import Num
+from paramcalc.quantities import params
+from paramcalc.quantities.catalogue import CATALOGUE, At
+from paramcalc.sweep.grid import DEPLOYMENT, WORDS, Sheet, placed
+from paramcalc.symbols import Formula, lift, symbol
+
+SOLVED = "attention_equals_matmuls_at"
+"""Not a fold: solved shape by shape, which a sweep does not do."""
+DEFAULT = ("params", "active_params", "flops_per_token", "weight_bytes", "kv_bytes")
+
+
+class Column(NamedTuple):
+    """A column: its name, unit, and its formula on a sheet's symbols, or the text it repeats."""
+
+    name: str
+    unit: str
+    formula: Formula | None
+    text: str | None = None
+
+
+def known(axes: list[str]) -> dict[str, str]:
+    """Return the names of all columns with their units."""
+    names = {"model": "name"} | {axis: _unit_of(axis) for axis in axes}
+    names |= {key: q.unit for key, q in CATALOGUE.items() if key != SOLVED}
+    names["weight_bytes"] = "bytes"
+    return names | {f"params_{role}": "parameters" for role in ROLES}
+
+
+def _unit_of(name: str) -> str:
+    from paramcalc.spelling import TOKEN_FIELDS
+
+    if name in TOKEN_FIELDS:
+        return "tokens"
+    return "name" if name in WORDS else "sequences" if name in DEPLOYMENT else "elements"
+
+
+def check(names: list[str], axes: list[str]) -> None:
+    """Raise ``InputError`` for the first name that is no column."""
+    columns = known(axes)
+    for name in names:
+        if name not in columns:
+            if name == SOLVED:
+                raise InputError(f"{name}: is solved for one shape at a time; use paramcalc MODEL")
+            near = did_you_mean(name, columns) or "; paramcalc sweep --list-columns lists them"
+            raise InputError(f"{name}: unknown column{near}")
+
+
+def columns_of(sheet: Sheet, names: list[str]) -> list[Column]:
+    """Return the columns of a sheet: its formulas, derived by counting on symbols."""
+    symbols: dict[str, Any] = {
+        name: int(values[0]) if dim.size == 1 else symbol(name, int(values.max(initial=1)))
+        for dim in sheet.dims
+        for name, values in dim.fields.items()
+    }
+    spec = placed(sheet.spec, symbols)
+    ledger = ledger_of(plan(spec))
+    kv_bits = formats.find(str(sheet.words["kv_dtype"])).bits
+    n = symbols.get("context", sheet.spec.context or sheet.model.context)
+    at = At(cast(Num, n), symbols.get("batch", DEPLOYMENT["batch"]), kv_bits)
+    units = known(names)
+    return [_column(sheet, name, units[name], symbols, ledger, at) for name in names]
+
+
+def _column(
+    sheet: Sheet, name: str, unit: str, symbols: dict[str, Any], ledger: Ledger, at: At
+) -> Column:
+    if name in symbols:
+        return Column(name, unit, lift(symbols[name]))
+    if name == "model":
+        return Column(name, unit, None, sheet.model.name)
+    if name in sheet.words:
+        value = sheet.words[name]
+        text = str(value).lower() if isinstance(value, bool) else str(value)
+        return Column(name, unit, None, text)
+    return Column(name, unit, lift(_fold(sheet, name)(ledger, at)))
+
+
+def _fold(sheet: Sheet, name: str) -> Callable[[Ledger, At], Any]:
+    if name == "weight_bytes":
+        fmt = formats.find(str(sheet.words["dtype"]))
+        return lambda ledger, at: formats.weight_bytes(ledger, fmt)
+    if name.startswith("params_"):
+        role: Any = name.removeprefix("params_")
+        return lambda ledger, at: params.of_roles(ledger.tensors, role)
+    if name in CATALOGUE:
+        return CATALOGUE[name].of
+    value = getattr(sheet.spec, name, None)
+    return lambda ledger, at: value or 0

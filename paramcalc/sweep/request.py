@@ -1,0 +1,121 @@
+"""What a sweep is asked for, and the plan that answers it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from paramcalc.errors import InputError
+from paramcalc.model import Model
+from paramcalc.sources.loading import load
+from paramcalc.sweep import axes as axes_module
+from paramcalc.sweep import columns as columns_module
+from paramcalc.sweep.axes import Axis
+from paramcalc.sweep.expressions import Expression
+from paramcalc.sweep.grid import WORDS, Sheet, sheets
+from paramcalc.sweep.table import Table
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+BASE = "llama3-8b"
+"""The model whose fields stand where no model is named."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """A sweep in plain words, so that it can be stored, compared and sent to another machine.
+
+    ``axes`` are (field, text) pairs; ``where`` conditions that must all hold; ``by`` and ``top``
+    keep the best rows by a column (``descending`` the largest); ``pareto`` the rows that no other
+    beats in all of the named columns (smaller is better).
+    """
+
+    models: tuple[str, ...] = (BASE,)
+    axes: tuple[tuple[str, str], ...] = ()
+    columns: tuple[str, ...] = ()
+    where: tuple[str, ...] = ()
+    top: int | None = None
+    by: str | None = None
+    descending: bool = False
+    pareto: tuple[str, ...] = ()
+    fixed: tuple[tuple[str, Any], ...] = field(default=())
+
+
+class Plan:
+    """A request with its models read, its grid laid out and its columns compiled.
+
+    Raises ``InputError`` with one line for whatever cannot be answered.
+    """
+
+    def __init__(self, request: Request) -> None:
+        self.request = request
+        self.axes: list[Axis] = [self._axis(name, text) for name, text in request.axes]
+        fields = [a.field for a in self.axes]
+        several = len(request.models) > 1
+        default = [*(["model"] if several else []), *fields, *columns_module.DEFAULT]
+        self.shown = list(dict.fromkeys(request.columns)) or default
+        known = columns_module.known(fields)
+        columns_module.check(self.shown, fields)
+        self.where = [Expression(text, "where", known, condition=True) for text in request.where]
+        used = [name for e in self.where for name in sorted(e.names)]
+        self.sort = [request.by] if request.by else []
+        columns_module.check([*self.sort, *request.pareto], fields)
+        for name in [*used, *self.sort, *request.pareto]:
+            if known[name] == "name":
+                raise InputError(f"{name}: holds names, not numbers; use another column")
+        self.names = list(dict.fromkeys([*self.shown, *used, *self.sort, *request.pareto]))
+
+    def _axis(self, name: str, text: str) -> Axis:
+        if name in WORDS:
+            axis = axes_module.switch(name, text)
+            from paramcalc.deploy import formats
+
+            return axis._replace(values=tuple(formats.find(str(v)).name for v in axis.values or ()))
+        from paramcalc.spec import ModelSpec
+        from paramcalc.spelling import canonical
+        from paramcalc.sweep.grid import DEPLOYMENT
+        from paramcalc.symbolic import NAMES
+
+        full = canonical(name)
+        last = full.rpartition(".")[2]
+        if last in NAMES or full in DEPLOYMENT:
+            return axes_module.parse(full, text)
+        if "." not in full and full not in ModelSpec.model_fields:
+            from paramcalc.errors import did_you_mean
+
+            near = did_you_mean(full, ModelSpec.model_fields)
+            raise InputError(f"{full}: no field of a model{near or '; see docs/fields.md'}")
+        return axes_module.switch(full, text)
+
+    @cached_property
+    def models(self) -> list[Model]:
+        """The models of the grid, fixed fields applied."""
+        fixed = dict(self.request.fixed)
+        found = [load(name) for name in self.request.models]
+        return [m.with_(**fixed) if fixed else m for m in found]
+
+    @cached_property
+    def sheets(self) -> list[Sheet]:
+        """The grid, sheet by sheet."""
+        return list(sheets(self.models, self.axes))
+
+    @cached_property
+    def tables(self) -> list[Table]:
+        """The compiled columns of each sheet that has rows."""
+        return [Table(sheet, self.names) for sheet in self.sheets if sheet.rows]
+
+    @property
+    def rows(self) -> int:
+        """How many possible shapes the grid has."""
+        return sum(sheet.rows for sheet in self.sheets)
+
+    def dropped(self) -> dict[str, int]:
+        """How many shapes were left out, by reason."""
+        total: dict[str, int] = {}
+        for sheet in self.sheets:
+            for reason, count in sheet.dropped.items():
+                total[reason] = total.get(reason, 0) + count
+        return total
