@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 
 
 def run() -> None:
     """Run the command line and leave with its exit code; an interrupt is quiet from the start."""
+    gc.disable()  # a short life: collecting cycles while modules load buys nothing
     try:
         from paramcalc.cli.main import main
 

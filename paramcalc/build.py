@@ -42,6 +42,7 @@ class Layers(NamedTuple):
     blocks: tuple[Block, ...]
     stream: Stream
     shared: bool
+    tower: str
 
 
 class Plan(NamedTuple):
@@ -52,7 +53,7 @@ class Plan(NamedTuple):
 
 
 def plan(spec: ModelSpec) -> Plan:
-    """Return the blocks of a model. Every default of the card is filled in here, once."""
+    """Return the blocks of a model, every default of the card filled in."""
     layers = _stack("", spec, spec)
     if spec.encoder is not None:
         layers = _stack("encoder", spec.encoder, spec) + layers
@@ -111,6 +112,7 @@ def _stack(name: str, section: ModelSpec | EncoderSpec, spec: ModelSpec) -> list
             tuple(_layer(g.view, spec, encoding)),
             stream,
             spec.share_layers,
+            "encoder" if encoding or not spec.causal else "decoder",
         )
         for g in groups(section, spec)
     ]
@@ -130,14 +132,14 @@ def _norm(view: View, spec: ModelSpec) -> tuple[str, bool]:
 def _layer(view: View, spec: ModelSpec, encoding: bool) -> Iterator[Block]:
     d = spec.d_model
     kind, bias = _norm(view, spec)
-    crossing = spec.encoder is not None and not encoding
+    crossing = bool(view.get("cross_attention", spec.encoder is not None)) and not encoding
     generating = spec.causal and not encoding
     sublayers = 1 + crossing + view.has_ffn
     if kind != "none":
         for i in range(view.get("norms_per_layer", sublayers)):
             yield Norm(f"norm{i + 1}", (d,), bias)
     if view.get("mla") is not None:
-        yield _latent(view, spec)
+        yield _latent(view, spec, generating)
     else:
         yield _attention("attention", view, spec, _sight(view, generating), generating)
     if crossing:
@@ -147,7 +149,7 @@ def _layer(view: View, spec: ModelSpec, encoding: bool) -> Iterator[Block]:
 
 
 def _sight(view: View, generating: bool) -> Sight:
-    window, chunk = view.get("window"), view.get("chunk")
+    window, chunk = view.limit("window"), view.limit("chunk")
     if window is not None:
         return Window(window) if generating else BothWindow(window)
     if chunk is not None:
@@ -159,7 +161,7 @@ def _attention(name: str, view: View, spec: ModelSpec, sight: Sight, cached: boo
     heads = view.get("n_heads")
     head_dim = view.get("head_dim")
     if head_dim is None:
-        head_dim = spec.d_model // heads
+        head_dim = default_head_dim(spec.d_model, heads)
     return Attention(
         name,
         spec.d_model,
@@ -170,14 +172,14 @@ def _attention(name: str, view: View, spec: ModelSpec, sight: Sight, cached: boo
         sight,
         view.get("attention_bias", "qkvo" if spec.gpt2 else ""),
         view.get("qk_norm", "none"),
-        False,
+        bool(view.get("qk_norm_bias", False)),
         bool(view.get("sinks", False)),
         name == "cross_attention",
         cached,
     )
 
 
-def _latent(view: View, spec: ModelSpec) -> LatentAttention:
+def _latent(view: View, spec: ModelSpec, generating: bool) -> LatentAttention:
     mla = view.get("mla")
     indexed = mla.index_top_k is not None
     return LatentAttention(
@@ -189,11 +191,17 @@ def _latent(view: View, spec: ModelSpec) -> LatentAttention:
         mla.qk_nope_head_dim,
         mla.qk_rope_head_dim,
         mla.v_head_dim,
-        Sparse(mla.index_top_k) if indexed else Causal(),
+        Sparse(mla.index_top_k) if indexed else Causal() if generating else Both(),
         mla.index_n_heads,
         mla.index_head_dim,
         view.get("attention_bias", ""),
+        generating,
     )
+
+
+def default_head_dim(d_model: Num, n_heads: Num) -> Num:
+    """The stream's width shared out over the heads (Vaswani et al. 2017)."""
+    return d_model // n_heads
 
 
 def default_d_ff(d_model: Num, gated: bool, multiple_of: Num) -> Num:
@@ -219,6 +227,7 @@ def _feed_forward(view: View, spec: ModelSpec) -> FeedForward | MixtureOfExperts
         d_expert,
         gated,
         bias,
+        bool(view.get("expert_bias", bias)),
         d_shared,
         bool(view.get("shared_gate", False)),
         bool(view.get("router_bias", False)),
@@ -239,6 +248,7 @@ def ledger_of(blocks: Plan) -> Ledger:
                 tuple(row for block in kind.blocks for row in block.rows()),
                 kind.stream,
                 kind.shared,
+                kind.tower,
             )
             for kind in blocks.layers
         ),

@@ -6,7 +6,6 @@ and leaves with exit code 2.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 
 
@@ -32,5 +31,7 @@ class FileError(InputError):
 
 def did_you_mean(name: str, known: Iterable[str], *, most: int = 3) -> str:
     """Return `` (did you mean a, b?)`` for the nearest known names, or an empty string."""
+    import difflib
+
     near = difflib.get_close_matches(name, list(known), n=most, cutoff=0.5)
     return f" (did you mean {', '.join(near)}?)" if near else ""

@@ -41,6 +41,11 @@ class View:
                 return value
         return default
 
+    def limit(self, name: str) -> Any:
+        """Return a window or chunk; None where there is none or an inner section says 0."""
+        value = self.get(name)
+        return None if is_literal(value, 0) else value
+
     def where(self, name: str) -> str:
         """Return the field's name with the section that states it, such as ``layers.0.window``."""
         for place, section in self.sections:
@@ -60,8 +65,8 @@ class View:
 
     def traits(self) -> tuple[str, str]:
         """Name the kind of attention and of feed-forward part, for labels."""
-        attention = "chunked" if self.get("chunk") is not None else "full"
-        attention = "sliding" if self.get("window") is not None else attention
+        attention = "chunked" if self.limit("chunk") is not None else "full"
+        attention = "sliding" if self.limit("window") is not None else attention
         ffn = ("moe" if self.is_moe else "dense") if self.has_ffn else "attention-only"
         return attention, ffn
 

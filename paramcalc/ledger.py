@@ -109,18 +109,16 @@ class Operation(NamedTuple):
 
 
 class Cache(NamedTuple):
-    """What is kept for the next token: ``per_position`` elements for each position kept in sight,
-    and ``constant`` elements whatever the length."""
+    """What is kept for the next token: ``per_position`` elements for each position kept."""
 
     name: str
     per_position: Num
     sight: Sight
     copies: Num = 1
-    constant: Num = 0
 
     def elements(self, n: Num) -> Num:
         """Elements kept in all layers after a sequence of ``n`` tokens."""
-        return self.copies * (self.per_position * self.sight.kept(n) + self.constant)
+        return self.copies * self.per_position * self.sight.kept(n)
 
     def times(self, count: Num, prefix: str, stream: Stream, shared: bool) -> Cache:
         """Return this row for ``count`` layers; every layer keeps its own cache."""
@@ -134,7 +132,7 @@ class LayerRows(NamedTuple):
     """The rows of one layer of a kind, and which layers are of that kind.
 
     ``ranges`` are (first, stop, step) triples of layer numbers; ``stack`` is empty for the decoder;
-    ``shared`` layers are stored once and run ``n_layers`` times.
+    ``shared`` layers are stored once and run ``n_layers`` times; ``tower`` is encoder or decoder.
     """
 
     stack: str
@@ -144,6 +142,7 @@ class LayerRows(NamedTuple):
     rows: tuple[Row, ...]
     stream: Stream = "token"
     shared: bool = False
+    tower: str = "decoder"
 
     @property
     def prefix(self) -> str:

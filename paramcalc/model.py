@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from paramcalc.build import Plan, ledger_of, plan
 from paramcalc.deploy import formats
-from paramcalc.errors import SpecError
+from paramcalc.errors import InputError, SpecError
 from paramcalc.ledger import Ledger, Role
 from paramcalc.quantities import flops, memory, params
 
@@ -100,7 +100,7 @@ class Flops:
         return flops.crossover(self._ledger)
 
     def _n(self, n: int | None) -> int:
-        return self._context if n is None else n
+        return self._context if n is None else whole("n", n, 1)
 
 
 class Memory:
@@ -116,12 +116,21 @@ class Memory:
 
     def kv_bytes(self, n: int | None = None, *, batch: int = 1, dtype: str = "bf16") -> int:
         """Cache bytes of ``batch`` sequences of n tokens (default: the model's context)."""
-        n = self._context if n is None else n
-        return memory.kv_bytes(self._ledger, n, batch, formats.find(dtype).bits)
+        n = self._context if n is None else whole("n", n, 0)
+        bits = formats.find(dtype).bits
+        return memory.kv_bytes(self._ledger, n, whole("batch", batch, 1), bits)
 
     def kv_bytes_per_token(self, n: int = 0, *, dtype: str = "bf16") -> int:
         """Bytes the next token adds to a cache of n tokens; n = 0 gives the first token's."""
-        return memory.kv_bytes_next(self._ledger, n, formats.find(dtype).bits)
+        bits = formats.find(dtype).bits
+        return memory.kv_bytes_next(self._ledger, whole("n", n, 0), bits)
+
+
+def whole(name: str, value: int, least: int) -> int:
+    """Return a whole number of at least ``least``. Raises ``InputError`` for anything else."""
+    if type(value) is not int or value < least:
+        raise InputError(f"{name} = {value}: must be a whole number of at least {least}")
+    return value
 
 
 class Model:

@@ -52,11 +52,6 @@ def ceil_div(a: Num, b: Num) -> Num:
     return -(-a // b)
 
 
-def round_up(a: Num, multiple: Num) -> Num:
-    """Return the smallest multiple of ``multiple`` that is not below ``a``."""
-    return ceil_div(a, multiple) * multiple
-
-
 def triangle(n: Num) -> Num:
     """Return 1 + 2 + ... + n, the causal pairs of n tokens."""
     return n * (n + 1) // 2

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from paramcalc.layout import View, groups, sections_of
-from paramcalc.spelling import fail
+from paramcalc.spelling import fail, shown
 
 if TYPE_CHECKING:
     from paramcalc.sections import EncoderSpec
@@ -24,6 +24,8 @@ MOST_TOKENS = 1_000_000_000_000
 
 def check(spec: ModelSpec) -> None:
     """Raise ``ValueError`` for fields that are each fine and do not fit together."""
+    if spec.name is not None and not (0 < len(spec.name) <= 80 and spec.name.isprintable()):
+        fail("name", shown(spec.name), "must be plain text of 1 to 80 letters", "change it")
     _check_stack("", spec, spec)
     if spec.encoder is not None:
         if not spec.causal:
@@ -133,8 +135,16 @@ def _layer_fits(view: View, spec: ModelSpec) -> Iterator[Fit]:
 def _check_stack(prefix: str, section: ModelSpec | EncoderSpec, spec: ModelSpec) -> None:
     if section.layers is not None:
         _check_repeats(prefix, section)
+    encoding = section is not spec or not spec.causal
     for group in groups(section, spec):
         _check_layer(group.view)
+        if encoding and group.view.limit("chunk") is not None:
+            fail(
+                group.view.where("chunk"),
+                group.view.get("chunk"),
+                "chunks are of causal attention",
+                "use window in an encoder",
+            )
     view = View(*sections_of(section, spec))
     learned = view.get("positions", "learned" if spec.gpt2 else "none") == "learned"
     if learned and view.get("n_positions") is None and spec.context is None:
@@ -170,7 +180,7 @@ def _check_repeats(prefix: str, section: ModelSpec | EncoderSpec) -> None:
 def _check_layer(view: View) -> None:
     if view.get("mla") is not None:
         _check_latent(view)
-    if view.get("window") is not None and view.get("chunk") is not None:
+    if view.limit("window") is not None and view.limit("chunk") is not None:
         fail(
             view.where("window"),
             view.get("window"),
@@ -197,7 +207,7 @@ def _check_latent(view: View) -> None:
             "give index_n_heads, index_head_dim and index_top_k",
         )
     for field in ("window", "chunk", "n_kv_heads", "head_dim"):
-        if view.get(field) is not None:
+        if view.limit(field) is not None:
             fail(
                 view.where(field),
                 view.get(field),
@@ -211,3 +221,29 @@ def _near(total: int, wanted: int) -> str:
     low = next((i for i in range(min(wanted, total), 0, -1) if total % i == 0), 1)
     high = next((i for i in range(wanted, min(total, wanted + 9_999) + 1) if total % i == 0), total)
     return f"{low}, {high}" if low != high else str(low)
+
+
+_OF_EXPERTS = (
+    "top_k",
+    "d_expert",
+    "expert_bias",
+    "n_shared_experts",
+    "d_shared",
+    "shared_gate",
+    "router_bias",
+    "router_correction",
+    "n_dense_layers",
+)
+
+
+def unused(spec: ModelSpec) -> list[str]:
+    """Return the fields a spec states that its structure has no place for."""
+    found = []
+    if not any(group.view.is_moe for group in groups(spec, spec)):
+        found += [name for name in _OF_EXPERTS if getattr(spec, name)]
+    if spec.d_embedding is None and spec.projection_bias:
+        found.append("projection_bias")
+    if (spec.positions or ("learned" if spec.gpt2 else "none")) == "none":
+        names = ("n_positions", "position_offset", "d_positions")
+        found += [name for name in names if getattr(spec, name)]
+    return found

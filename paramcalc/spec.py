@@ -15,8 +15,8 @@ Size = Annotated[int, Field(strict=True, ge=1, le=rules.MOST_SIZE)]
 """A width in elements."""
 Tokens = Annotated[int, Field(strict=True, ge=1, le=rules.MOST_TOKENS)]
 """A length in tokens."""
+TokensOrNone = Annotated[int, Field(strict=True, ge=0, le=rules.MOST_TOKENS)]
 Flag = Annotated[bool, Field(strict=True)]
-Biases = Annotated[str, Field(pattern="^q?k?v?o?$")]
 
 if TYPE_CHECKING:
     from paramcalc.sections import EncoderSpec, LatentSpec, LayerGroup, LayerSpec
@@ -64,16 +64,19 @@ class LayerFields(Section):
     n_kv_heads: Count | None = None
     head_dim: Size | None = None
     v_head_dim: Size | None = None
-    window: Tokens | None = None
-    chunk: Tokens | None = None
-    attention_bias: Biases | None = None
+    window: TokensOrNone | None = None
+    chunk: TokensOrNone | None = None
+    attention_bias: str | None = None
     qk_norm: Literal["none", "head", "per_head", "full"] | None = None
+    qk_norm_bias: Flag | None = None
     sinks: Flag | None = None
+    cross_attention: Flag | None = None
     mla: _Latent = None
     ffn: Flag | None = None
     d_ff: Size | None = None
     gated_ffn: Flag | None = None
     ffn_bias: Flag | None = None
+    expert_bias: Flag | None = None
     n_experts: CountOrNone | None = None
     top_k: Count | None = None
     d_expert: Size | None = None
@@ -100,16 +103,12 @@ class StackFields(LayerFields):
 
 
 class About(Section):
-    """Where a preset comes from: never part of the count.
-
-    ``contexts`` are those of hub ids that share the shape and not the context.
-    """
+    """Where a preset comes from: never part of the count."""
 
     source: str
     published: str | int | None = None
     where: str | None = None
     hub: tuple[str, ...] = ()
-    contexts: dict[str, Tokens] = {}
     note: str | None = None
 
 

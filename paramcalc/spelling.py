@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 ALIASES = {
     "d": "d_model",
     "L": "n_layers",
-    "layers_count": "n_layers",
+    "heads": "n_heads",
+    "experts": "n_experts",
     "H": "n_heads",
     "H_kv": "n_kv_heads",
     "kv": "n_kv_heads",
@@ -84,20 +85,25 @@ def normalize(data: dict[Any, Any]) -> dict[str, Any]:
 
 
 def _letters(value: Any) -> Any:
-    """True, False or a list of q, k, v, o as one sorted string of letters."""
+    """True, False or a list of q, k, v, o as one string of letters in that order."""
     if isinstance(value, bool):
         return "qkvo" if value else ""
+    given = value
     if isinstance(value, str):
         value = [letter for letter in value if letter not in ", "]
     if isinstance(value, list | tuple) and all(isinstance(v, str) for v in value):
-        return "".join(sorted(value, key=lambda v: "qkvo".find(v)))
-    return value
+        letters = "".join(letter for letter in "qkvo" if letter in value)
+        if len(letters) == len(value):
+            return letters
+    if value is not None:
+        fail("attention_bias", shown(given), "must be letters of qkvo", "write [q, k, v]")
+    return None
 
 
 def shown(value: object) -> str:
     """Return a value as short text for a message."""
     text = "none" if value is None else str(value)
-    text = " ".join(text.split())
+    text = "".join(c if c.isprintable() else "?" for c in " ".join(text.split()))
     return text if len(text) <= 40 else text[:37] + "..."
 
 
@@ -135,8 +141,6 @@ def explain(error: ValidationError, where: str = "") -> str:
         return f"{where}{names}: {verb} required; add {missing[0]}: ..."
     elif kind == "extra_forbidden":
         line = f"{where}{field}: unknown field{_known(error.title, field)}"
-    elif kind == "string_pattern_mismatch" and field.endswith("attention_bias"):
-        line = f"{where}{field} = {shown(first['input'])}: must be letters of qkvo; write [q, k, v]"
     else:
         rule = _RULES.get(kind, first["msg"]).format(**first.get("ctx", {}))
         fix = _FIXES.get(kind, "change it")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from paramcalc.build import default_d_ff
+from paramcalc.build import default_d_ff, default_head_dim
 from paramcalc.layout import View, is_literal
 from paramcalc.numbers import Num
 from paramcalc.spec import ModelSpec
+from paramcalc.spelling import stated_inside
 from paramcalc.symbols import Formula, symbol
 
 NAMES = {
@@ -79,12 +80,17 @@ def legend(spec: ModelSpec, n: int) -> list[tuple[str, str, int]]:
     return found
 
 
-def _filled(spec: Any) -> Any:
-    """A spec with its default sizes written out, so that each gets a symbol of its own."""
+def _filled(spec: ModelSpec) -> ModelSpec:
+    """A spec with its default sizes written out, so that each gets a symbol of its own.
+
+    Where an inner section changes what a default is made from, it stays a formula of its own.
+    """
+    data = spec.model_dump(exclude_unset=True)
     fill: dict[str, Any] = {}
-    if spec.head_dim is None and spec.mla is None:
-        fill["head_dim"] = spec.d_model // spec.n_heads
-    if spec.d_ff is None:
+    inner = {name for name in ("n_heads", "gated_ffn", "mla") if any(stated_inside(data, name))}
+    if spec.head_dim is None and spec.mla is None and not inner & {"n_heads", "mla"}:
+        fill["head_dim"] = default_head_dim(spec.d_model, spec.n_heads)
+    if spec.d_ff is None and "gated_ffn" not in inner:
         fill["d_ff"] = default_d_ff(spec.d_model, bool(spec.gated_ffn), spec.ff_multiple_of)
     return spec.model_copy(update=fill)
 

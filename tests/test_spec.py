@@ -194,7 +194,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"share_layers": True, "layers": [{"repeat": 1}, {"ffn": False}]}, "share_layers = true"),
     ({"d": 3}, "d_model = 3: stands twice, once under a short name; keep one of them"),
     ({"norm": "batch"}, "norm = batch: must be one of 'rms', 'layer' or 'none'; change it"),
-    ({"attention_bias": "qx"}, "attention_bias = xq: must be letters of qkvo; write [q, k, v]"),
+    ({"attention_bias": "qx"}, "attention_bias = qx: must be letters of qkvo; write [q, k, v]"),
     ({"tie_embeddings": "yes"}, "tie_embeddings = yes: must be true or false; write true or false"),
     ({"about": {"source": 3}}, "about.source = 3: must be text; change it"),
 ]  # fmt: skip

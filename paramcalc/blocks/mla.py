@@ -33,6 +33,7 @@ class LatentAttention(NamedTuple):
     index_n_heads: Num | None = None
     index_head_dim: Num | None = None
     biases: str = ""
+    cached: bool = True
 
     def rows(self) -> Iterator[Row]:
         """Yield the low-rank matrices and their norms, the two products, and the latent cache."""
@@ -57,7 +58,8 @@ class LatentAttention(NamedTuple):
         )
         yield Operation(f"{own}.scores", "attention", 2 * heads * width, self.sight)
         yield Operation(f"{own}.values", "attention", 2 * heads * self.v_head_dim, self.sight)
-        yield Cache(f"{own}.latent", latent, self.sight)
+        if self.cached:
+            yield Cache(f"{own}.latent", latent, self.sight)
         if self.index_n_heads is not None and self.index_head_dim is not None:
             yield from self._indexer(self.index_n_heads, self.index_head_dim)
 

@@ -14,6 +14,7 @@ from paramcalc.numbers import Num
 class MixtureOfExperts(NamedTuple):
     """Top-k routing over ``n_experts`` networks of width ``d_expert``.
 
+    ``bias`` is that of the shared network, ``expert_bias`` that of the routed ones.
     ``d_shared`` is the width of the network that every token passes (None: there is none), which
     ``shared_gate`` scales by one learned row (Qwen2-MoE). ``correction`` is the balancing value an
     expert carries in the router: ``none``, ``parameter``, or ``buffer`` where the release stores it
@@ -27,6 +28,7 @@ class MixtureOfExperts(NamedTuple):
     d_expert: Num
     gated: bool
     bias: bool = False
+    expert_bias: bool = False
     d_shared: Num | None = None
     shared_gate: bool = False
     router_bias: bool = False
@@ -41,7 +43,14 @@ class MixtureOfExperts(NamedTuple):
         elif self.correction == "buffer":
             yield Tensor(f"{own}.router.correction", "router", (n,), "buffer")
         experts = FeedForward(
-            f"{own}.experts.*", d, self.d_expert, self.gated, self.bias, n, self.top_k, expert=True
+            f"{own}.experts.*",
+            d,
+            self.d_expert,
+            self.gated,
+            self.expert_bias,
+            n,
+            self.top_k,
+            expert=True,
         )
         yield from experts.rows()
         if self.d_shared is not None:

@@ -6,7 +6,6 @@ Every expected fault leaves as one line on standard error with exit code 2.
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 from importlib import import_module
@@ -122,7 +121,6 @@ def main(argv: list[str]) -> int:
     """Run one command line and return its exit code: 0, 2 for bad input, 130 if interrupted."""
     from paramcalc.errors import ParamcalcError
 
-    gc.disable()  # a short life: collecting cycles while modules load buys nothing
     click_error = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
     try:
         result = app(argv, standalone_mode=False, prog_name="paramcalc")
@@ -139,8 +137,6 @@ def main(argv: list[str]) -> int:
     except OSError as error:
         _drop_output()
         return _fault(f"standard output: {(error.strerror or 'cannot be written').lower()}")
-    finally:
-        gc.enable()
     return result if isinstance(result, int) else 0
 
 

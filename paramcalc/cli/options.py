@@ -126,8 +126,7 @@ def _value(text: str) -> Any:
 def load(name: str, fields: dict[str, Any]) -> tuple[Model, Model | None]:
     """Return the model with its overrides, and the model as it was (None without overrides).
 
-    ``-`` reads a specification from standard input. A context that changes no tensor is a setting
-    like the batch, not another model.
+    ``-`` reads a specification from standard input.
     """
     from paramcalc.sources.loading import load as load_model
     from paramcalc.sources.loading import spec_of
@@ -141,9 +140,7 @@ def load(name: str, fields: dict[str, Any]) -> tuple[Model, Model | None]:
         base = load_model(name)
     if not fields:
         return base, None
-    model = base.with_(**fields)
-    plain = fields.keys() <= {"context", "name"} and model.ledger.rows == base.ledger.rows
-    return model, None if plain else base
+    return base.with_(**fields), base
 
 
 def kept(base: Model | None, fields: dict[str, Any]) -> list[str]:

@@ -88,9 +88,15 @@ def show(
             title=headline(shown, base),
             words=words(shown),
         )
+    from paramcalc.rules import unused
+
+    for name in unused(shown.spec):
+        typer.echo(f"paramcalc: note: {name} has no place in this model", err=True)
     for place in o.kept(base, fields):
         typer.echo(
             f"paramcalc: note: {place} is stated there and stays; --set {place}=...", err=True
         )
     for name in o.idle(shown, base, fields):
+        if name in unused(shown.spec):
+            continue
         typer.echo(f"paramcalc: note: {name} changes nothing in this model", err=True)

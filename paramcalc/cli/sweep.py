@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Annotated, Any
 
 import typer
@@ -96,6 +97,7 @@ def sweep(
     from paramcalc.sweep.request import BASE, Plan, Request
     from paramcalc.views import sweep_view as view
 
+    gc.enable()  # a sweep may run for hours
     way = o.one_of(json, csv, markdown)
     if list_columns:
         view.columns(way)

@@ -118,7 +118,15 @@ _ALL = [
         "training by 6N",
         "FLOPs",
         "derived",
-        lambda x, at: 6 * params.active(x) * at.n,
+        lambda x, at: flops.six_n(params.active(x), at.n),
+        needs_context=True,
+    ),
+    Quantity(
+        "causal_links",
+        "causal links a layer",
+        "pairs",
+        "exact",
+        lambda x, at: flops.causal_links(at.n),
         needs_context=True,
     ),
     Quantity(

@@ -64,6 +64,11 @@ def training(ledger: Ledger, n: Num) -> Num:
     return 3 * prefill(ledger, n)
 
 
+def six_n(active: Num, n: Num) -> Num:
+    """Return 6 N n: the training FLOPs of n tokens by the rule of Kaplan et al. 2020."""
+    return 6 * active * n
+
+
 def causal_links(n: Num) -> Num:
     """Return n (n + 1) / 2: the (query, key) pairs of one causal layer over n tokens."""
     return Causal().pairs(n)

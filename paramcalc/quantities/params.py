@@ -74,7 +74,7 @@ def by_kind(ledger: Ledger) -> list[LayerKind]:
         tensors = [r for r in layer.rows if isinstance(r, Tensor)]
         kinds.append(
             LayerKind(
-                " ".join(p for p in (layer.stack or "decoder", layer.label) if p),
+                " ".join(p for p in (layer.tower, layer.label) if p),
                 layer.n_layers,
                 layer.ranges,
                 sum(t.params for t in tensors),
@@ -91,7 +91,7 @@ def by_layer(ledger: Ledger) -> list[tuple[str, int, Num]]:
     Layers that share weights each show the whole of them.
     """
     rows = [
-        (layer.stack or "decoder", number, kind.params)
+        (layer.tower, number, kind.params)
         for layer, kind in zip(ledger.layers, by_kind(ledger), strict=True)
         for span in layer.ranges
         for number in range(*span)

@@ -17,11 +17,14 @@ class Ratios(NamedTuple):
 
     ``neurons_per_width``: active hidden neurons over d_model; ``heads_per_width``: n_heads x
     head_dim over d_model; ``qk_rank`` and ``ov_rank``: the largest rank of one head's d x d maps
-    W_Q W_K^T and W_V W_O; ``ffn_share``: feed-forward matrices over attention and feed-forward
-    matrices of the layer, all experts counted.
+    W_Q W_K^T and W_V W_O; ``attention`` and ``ffn``: parameters of their matrices, biases left out,
+    all experts counted; ``ffn_share``: feed-forward matrices over attention and feed-forward
+    matrices of the layer.
     """
 
     name: str
+    attention: int
+    ffn: int
     ffn_share: Fraction
     neurons_per_width: Fraction
     heads_per_width: Fraction
@@ -45,7 +48,9 @@ def ratios(plan: Plan, ledger: Ledger) -> list[Ratios]:
         ffn, attention = matrices(tensors, "ffn"), matrices(tensors, "attention")
         found.append(
             Ratios(
-                kind.name.removeprefix("decoder ") if len(kinds) > 1 else "each layer",
+                kind.name.removeprefix("decoder ") if len(kinds) > 1 else "layer",
+                attention,
+                ffn,
                 Fraction(ffn, ffn + attention),
                 Fraction(_neurons(layer.blocks), d),
                 Fraction(mixer.n_heads * qk, d),
@@ -98,5 +103,5 @@ def rules_of_thumb(plan: Plan, ledger: Ledger, n: int) -> list[Rule]:
     return [
         Rule("12 L d²", 12 * layers * d * d, "non-embedding", params.non_embedding(ledger)),
         Rule("2 N n", 2 * active * n, "forward", forward),
-        Rule("6 N n", 6 * active * n, "training", 3 * forward),
+        Rule("6 N n", flops.six_n(active, n), "training", flops.training(ledger, n)),
     ]

@@ -34,7 +34,7 @@ def load(source: str | os.PathLike[str] | dict[str, Any] | ModelSpec) -> Model:
 
     text = os.fspath(source)
     if not isinstance(source, str) or is_file_name(text):
-        return _from_file(Path(text))
+        return _from_file(Path(text).expanduser())
     try:
         found, data = presets.read(text)
     except UnknownPreset:

@@ -10,7 +10,7 @@ from paramcalc.errors import UnknownPreset, did_you_mean
 
 _HUB = re.compile(r"^\s+- ([\w.-]+/[\w.-]+)\s*$", re.MULTILINE)
 _SUFFIX = re.compile(
-    r"-(hf|instruct|it|pt|chat|base|chat-hf|text|fp8|bf16|\d{4}|v0\.1|16e|128e|instruct-\d{4})$"
+    r"-(hf|instruct|it|pt|chat|chat-hf|text|fp8|bf16|\d{4}|v0\.1|16e|128e|instruct-\d{4})$"
 )
 
 
@@ -107,7 +107,7 @@ def read(name: str) -> tuple[Found, dict[str, Any]]:
 
     found = find(name)
     fields = yaml_file.read(found.path)
-    contexts = fields.get("about", {}).get("contexts", {})
+    contexts = fields.get("about", {}).pop("contexts", {})
     if found.hub in contexts:
         fields["context"] = contexts[found.hub]
     return found, fields

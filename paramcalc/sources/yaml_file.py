@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,18 @@ def _mapping(loader: _Loader, node: yaml.MappingNode) -> dict[Any, Any]:
     return dict(loader.construct_pairs(node, deep=True))
 
 
+def _integer(loader: _Loader, node: yaml.ScalarNode) -> int:
+    """Decimal only: YAML 1.1 would read 010 as 8 and 1:30 as 90."""
+    text = str(loader.construct_scalar(node))
+    if not re.fullmatch(r"[-+]?(0|[1-9][0-9_]*)", text):
+        raise yaml.constructor.ConstructorError(
+            None, None, f"{text[:40]}: write whole numbers in decimal", node.start_mark
+        )
+    return int(text.replace("_", ""))
+
+
 _Loader.add_constructor("tag:yaml.org,2002:map", _mapping)
+_Loader.add_constructor("tag:yaml.org,2002:int", _integer)
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -59,13 +71,14 @@ def parse(text: str, where: str) -> dict[str, Any]:
     if _too_deep(text):
         raise FileError(f"{where}: nested too deeply for a specification")
     try:
-        if "*" in text and _has_alias(text):
-            raise FileError(f"{where}: YAML aliases (*name) are not read; write the fields out")
-        data = yaml.load(text, Loader=_Loader)
+        aliased = "*" in text and _has_alias(text)
+        data = None if aliased else yaml.load(text, Loader=_Loader)
     except yaml.YAMLError as error:
         raise FileError(f"{where}: {_one_line(error)}") from None
     except (ValueError, RecursionError) as error:
         raise FileError(f"{where}: broken YAML: {error}") from None
+    if aliased:
+        raise FileError(f"{where}: YAML aliases (*name) are not read; write the fields out")
     if data is None:
         raise FileError(f"{where}: empty; write fields such as d_model: 4096")
     if not isinstance(data, dict):

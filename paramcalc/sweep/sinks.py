@@ -84,7 +84,7 @@ class JsonSink:
 class ParquetSink:
     """Parquet: zstd, no dictionary, byte-stream split; integers beyond int64 as decimal128."""
 
-    def __init__(self, path: Path, plan: Plan) -> None:
+    def __init__(self, path: Path, plan: Plan, stamp: dict[str, str] | None = None) -> None:
         pa, pq = _arrow()
         self.plan, self.pa = plan, pa
         exact = {
@@ -98,7 +98,7 @@ class ParquetSink:
             pa.string() if n in texts else pa.decimal128(38, 0) if n in exact else pa.int64()
             for n in plan.shown
         ]
-        self.schema = pa.schema(list(zip(plan.shown, types, strict=True)))
+        self.schema = pa.schema(list(zip(plan.shown, types, strict=True)), metadata=stamp)
         split = [n for n, kind in zip(plan.shown, types, strict=True) if kind == pa.int64()]
         self.writer = pq.ParquetWriter(
             path,
@@ -176,12 +176,15 @@ def suffix_of(path: Path) -> str:
 
 
 @contextmanager
-def opened(path: Path, plan: Plan) -> Iterator[Sink]:
-    """Open a file for rows; it takes its name when all of them are in it, and else is gone."""
+def opened(path: Path, plan: Plan, stamp: dict[str, str] | None = None) -> Iterator[Sink]:
+    """Open a file for rows; it takes its name when all of them are in it, and else is gone.
+
+    ``stamp`` goes into a Parquet file's own metadata.
+    """
     kind = _SINKS[suffix_of(path)]
-    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        sink = kind(beside, plan)
+        sink = ParquetSink(beside, plan, stamp) if stamp else kind(beside, plan)
         try:
             yield sink
         finally:

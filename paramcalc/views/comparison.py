@@ -55,7 +55,11 @@ def records(
 
 
 def _record(key: str, unit: str, names: list[str], values: list[Any]) -> dict[str, Any]:
-    return {"quantity": key, "unit": unit, **dict(zip(names, values, strict=True))}
+    changes = {
+        f"{name} change": None if values[0] is None or value is None else value - values[0]
+        for name, value in zip(names[1:], values[1:], strict=True)
+    }
+    return {"quantity": key, "unit": unit, **dict(zip(names, values, strict=True)), **changes}
 
 
 def unique(names: list[str]) -> list[str]:
@@ -77,7 +81,20 @@ def sections(
     first, others = names[0], names[1:]
     room = max(2, (width - _LABEL) // _COLUMN - 1)
     rows = [others[i : i + room] for i in range(0, len(others), room)]
-    return [_table(first, row, found, context, change=len(names) == 2) for row in rows]
+    tables = [_table(first, row, found, context, change=len(names) == 2) for row in rows]
+    if len(names) > 2:
+        tables += [_changes(first, row, found) for row in rows]
+    return tables
+
+
+def _changes(first: str, others: list[str], found: list[dict[str, Any]]) -> Section:
+    table = Section(f"change against {first}", [("", "left"), *((n, "right") for n in others)])
+    for row in found:
+        if row["quantity"] in _SHOWN:
+            size = row["unit"] == "bytes"
+            cells = [_change(row[first], row[name], size) for name in others]
+            table.add(_SHOWN[row["quantity"]], *cells, strong=row["quantity"] == "params")
+    return table
 
 
 _LABEL, _COLUMN = 18, 19

@@ -17,6 +17,11 @@ class Report(Answers):
     """The same answers as tables for a person."""
 
     @property
+    def _reshaped(self) -> bool:
+        """Whether overrides changed a tensor, and not only the context."""
+        return self.base is not None and self.base.ledger.rows != self.model.ledger.rows
+
+    @property
     def _context_known(self) -> str:
         return "a context assumed" if self.assumed_context else "exact"
 
@@ -41,12 +46,17 @@ class Report(Answers):
                 ("one layer", "right"),
                 ("×", "right"),
                 ("parameters", "right"),
-                *([("change", "right")] if self.base else [("share", "right"), ("bar", "left")]),
+                *(
+                    [("change", "right")]
+                    if self._reshaped
+                    else [("share", "right"), ("bar", "left")]
+                ),
             ],
         )
         total = self.model.params.total
         lines = parts(self.model.ledger)
-        if self.base:
+        if self._reshaped:
+            assert self.base is not None
             for part, change in moves(lines, parts(self.base.ledger)):
                 moved = Change(change) if change else None
                 section.add(*_cells(part), moved, strong=part.kind not in ("part", "title"))
@@ -85,7 +95,7 @@ class Report(Answers):
 
     def _published(self) -> list[str]:
         about = self.model.spec.about
-        if about is None or self.base or about.published is None:
+        if about is None or self._reshaped or about.published is None:
             return []
         text = about.published if isinstance(about.published, str) else f"{about.published:,}"
         if isinstance(about.published, int):
@@ -119,6 +129,8 @@ class Report(Answers):
             "never" if cross is None else cross,
             *([self._change("attention_equals_matmuls_at")] if self.base else []),
         )
+        if self._decodes:
+            self._row(section, "causal_links", "causal links a layer")
         section.notes.append("a multiply-add is 2 FLOPs; the head counts, lookups do not")
         if self.model.spec.encoder is not None:
             section.notes.append("one token is one source and one target token")
@@ -140,6 +152,8 @@ class Report(Answers):
             batch = f" × {self.at.batch:,}" if self.at.batch != 1 else ""
             self._row(section, "kv_bytes", f"KV cache {kv}, {self.at.n:,} tokens{batch}")
         section.notes += formats.NOTES
+        if self.model.spec.encoder is not None and self.model.ledger.caches:
+            section.notes.append("KV: cross attention's too, for as many source as target tokens")
         return section
 
     def _columns(self, heading: str, unit: str = "") -> list[tuple[str, str]]:
@@ -156,29 +170,29 @@ class Report(Answers):
 
     def _shape(self) -> Section:
         section = Section(
-            "Shape of a layer",
+            "Matrices and ranks of a layer",
             [
                 ("", "left"),
-                ("FFN share", "right"),
+                ("attention", "right"),
+                ("FFN", "right"),
+                ("FFN %", "right"),
                 ("d_ff/d", "right"),
-                ("heads", "right"),
                 ("H·d_h/d", "right"),
-                ("QK rank", "right"),
-                ("OV rank", "right"),
+                ("QK, OV", "right"),
             ],
         )
         for r in shape.ratios(self.model.plan, self.model.ledger):
             section.add(
                 r.name,
+                r.attention,
+                r.ffn,
                 Share(r.ffn_share),
                 _ratio(r.neurons_per_width),
-                r.n_heads,
                 _ratio(r.heads_per_width),
-                r.qk_rank,
-                r.ov_rank,
+                f"{r.qk_rank}, {r.ov_rank}",
             )
-        section.notes.append("FFN share: of attention and FFN matrices; d_ff/d: active neurons")
-        section.notes.append("ranks: of one head's d × d maps W_Q W_K and W_V W_O, at most")
+        section.notes.append("biases left out, all experts in; d_ff/d: active neurons a channel")
+        section.notes.append("QK, OV: the largest rank of one head's d × d maps")
         return section
 
     def _thumb(self) -> Section:

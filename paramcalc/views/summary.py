@@ -17,7 +17,7 @@ def headline(model: Model, base: Model | None) -> str:
     text = f"{model.name}{asked}  {total:,} parameters"
     if active != total:
         text += f", {active:,} active"
-    if base:
+    if base and base.ledger.rows != model.ledger.rows:
         text += f"  ({total - base.params.total:+,}"
         if active != total or base.params.active != base.params.total:
             text += f"; active {active - base.params.active:+,}"

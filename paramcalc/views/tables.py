@@ -145,21 +145,35 @@ def terminal(console: Console, sections: list[Section], *, head: bool = True) ->
 
     A table wider than the console is printed whole: digits are never cut.
     """
-    from rich.padding import Padding
+    from textwrap import wrap
+
+    from rich.console import Group
     from rich.text import Text
 
-    width = console.width
+    items: list[Any] = []
+    width = widest = console.width
+    lead = " " * _INDENT
     for number, section in enumerate(sections):
         table, needed = _table(section, width, console.encoding)
-        if number or head:
-            console.print()
-        console.print(Text(fit(section.title, console.encoding), style=f"bold {ACCENT}"))
-        console.width = max(needed, width)
-        console.print(table, no_wrap=True, crop=False)
-        console.width = width
-        for note in section.notes:
-            text = Text(fit(note, console.encoding), style="dim")
-            console.print(Padding(text, (0, 0, 0, _INDENT), expand=False))
+        widest = max(widest, needed)
+        title = Text(fit(section.title, console.encoding), style=f"bold {ACCENT}")
+        items += [*([""] if number or head else []), title, table]
+        notes = [
+            line
+            for note in section.notes
+            for line in wrap(
+                fit(note, console.encoding),
+                max(20, width),
+                initial_indent=lead,
+                subsequent_indent=lead,
+                break_on_hyphens=False,
+            )
+        ]
+        if notes:
+            items.append(Text("\n".join(notes), style="dim"))
+    console.width = widest
+    console.print(Group(*items), no_wrap=True, crop=False)
+    console.width = width
 
 
 def _table(section: Section, width: int, encoding: str) -> tuple[Table, int]:

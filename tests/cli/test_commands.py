@@ -91,9 +91,35 @@ def test_a_place_that_keeps_its_own_value_is_named(capsys: Capture) -> None:
     assert "note: encoder.n_layers is stated there and stays" in capsys.readouterr().err
 
 
-def test_a_context_is_a_setting_unless_it_sizes_a_table(capsys: Capture) -> None:
-    assert "change" not in out(capsys, "llama3-8b", "--context", "128k")
+def test_a_context_changes_figures_and_not_the_parameters(capsys: Capture) -> None:
+    text = out(capsys, "llama3-8b", "--context", "128k")
+    assert text.startswith("llama3-8b  8,030,261,248 parameters\n")
+    assert "70.2%" in text
+    assert "+64,424,509,440" in text  # 4 x 32 x 4,096 x (131,072 - 8,192)
     assert "+786,432" in out(capsys, "gpt2", "--context", "2k")
+
+
+def test_the_links_of_six_tokens(capsys: Capture) -> None:
+    text = out(capsys, "llama3-8b", "-n", "6")
+    assert (
+        next(line for line in text.splitlines() if line.split()[:2] == ["causal", "links"]).split()[
+            4
+        ]
+        == "21"
+    )
+
+
+def test_the_matrices_of_a_block(capsys: Capture) -> None:
+    assert "2,359,296  4,718,592" in out(capsys, "gpt2")
+    assert "1,835,008  13,074,432" in out(capsys, "qwen2-0.5b")
+    text = out(capsys, "gpt2", "--d", "512", "-H", "8", "--no-gpt2")
+    assert "1,048,576  2,097,152" in text
+    assert "66.7%" in text
+
+
+def test_a_field_without_a_place_is_named(capsys: Capture) -> None:
+    assert main(["mixtral-8x7b", "-E", "0"]) == 0
+    assert "note: top_k has no place in this model" in capsys.readouterr().err
 
 
 def test_no_false_note_on_options_that_need_each_other(capsys: Capture) -> None:
@@ -200,6 +226,8 @@ def test_compare_differences(capsys: Capture) -> None:
     assert rows["params_router"]["llama3-8b"] == 0
     text = out(capsys, "compare", "llama3-8b", "mixtral-8x7b")
     assert "+38,672,531,456" in text
+    assert rows["params"]["mixtral-8x7b change"] == 38_672_531_456
+    assert "+38,672,531,456" in out(capsys, "compare", "llama3-8b", "gpt2", "mixtral-8x7b")
     same = json.loads(out(capsys, "compare", "gpt2", "gpt2", "--json", "--context", "1k"))
     assert same[0]["gpt2 (1)"] == same[0]["gpt2 (2)"]
 
@@ -236,7 +264,7 @@ BAD = {
     "llama3-8b gpt2": "paramcalc: Got unexpected extra argument(s) (gpt2); paramcalc compare A B",
     "compar gpt2 gpt2": "paramcalc: Got unexpected extra argument(s) (gpt2 gpt2) (did you mean com",
     "llama3": "paramcalc: llama3: no such preset or file (did you mean llama3-8b, llama3-70b",
-    "llama3-8b --set attention_bias=q,x": "paramcalc: attention_bias = xq: must be letters of qkvo",
+    "llama3-8b --set attention_bias=q,x": "paramcalc: attention_bias = q,x: must be",
     "show": "paramcalc: Missing argument 'MODEL'",
     "compare gpt2": "paramcalc: compare gpt2: needs two models or more; name another",
     "compare gpt2 gpt3": "paramcalc: gpt3: no such preset or file (did you mean gpt",
