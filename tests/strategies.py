@@ -49,8 +49,11 @@ def specs(draw: st.DrawFn, *, plain: bool = False) -> dict[str, Any]:
             "d_embedding": st.integers(1, 64),
             "n_token_types": st.integers(1, 3),
             "relative_buckets": st.integers(1, 32),
-            "encoder": st.fixed_dictionaries({"n_layers": st.integers(1, 5)}),
-            "layers": _groups(layers),
+            "encoder": st.fixed_dictionaries(
+                {"n_layers": st.integers(1, 5)},
+                optional={"gated_ffn": st.booleans(), "d_ff": st.just(9)},
+            ),
+            "layers": _groups(layers, heads),
         }
     for name, strategy in optional.items():
         if draw(st.booleans()):
@@ -58,8 +61,19 @@ def specs(draw: st.DrawFn, *, plain: bool = False) -> dict[str, Any]:
     return fields
 
 
-def _groups(layers: int) -> st.SearchStrategy[list[dict[str, Any]]]:
-    kind = st.sampled_from([{}, {"window": 7}, {"chunk": 5}, {"n_experts": 0}, {"ffn": False}])
+def _groups(layers: int, heads: int) -> st.SearchStrategy[list[dict[str, Any]]]:
+    kind = st.sampled_from(
+        [
+            {},
+            {"window": 7},
+            {"chunk": 5},
+            {"n_experts": 0},
+            {"ffn": False},
+            {"gated_ffn": True},
+            {"n_heads": heads * 2, "head_dim": 3},
+            {"n_kv_heads": 1},
+        ]
+    )
     first = st.fixed_dictionaries({"repeat": st.integers(1, layers)})
     rest = st.fixed_dictionaries({"pattern": st.lists(kind, min_size=1, max_size=4)})
     return st.tuples(first, rest).map(list)

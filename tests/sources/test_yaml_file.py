@@ -41,6 +41,9 @@ BAD = {
     "date": (b"d_model: 2020-99-99\n", "broken YAML"),
     "config": (b'{"model_type": "llama", "hidden_size": 4096}', "looks like a framework's config"),
     "unknown": (GOOD.encode() + b"colour: red\n", "colour: unknown field"),
+    "octal": (GOOD.encode() + b"context: 010\n", "010: write whole numbers in decimal"),
+    "sexagesimal": (GOOD.encode() + b"context: 1:30\n", "1:30: write whole numbers in decimal"),
+    "escape": (GOOD.encode() + b'name: "evil\\e[31m"\n', "name = evil?[31m: must be plain text"),
     "number key": (GOOD.encode() + b"3: 4\n", "3 = a field's name: is not text"),
 }
 

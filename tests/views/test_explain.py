@@ -77,3 +77,28 @@ def test_each_symbol_has_one_value() -> None:
     found = legend(preset("deepseek-v3").spec, 64)
     assert len({short for short, _, _ in found}) == len(found)
     assert ("r_kv", "kv_lora_rank", 512) in found
+
+
+CARD = {"d_model": 512, "n_layers": 2, "n_heads": 8, "vocab_size": 100, "context": 64}
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"n_kv_heads": 2, "layers": [{"repeat": 1, "n_heads": 4}, {}]},
+        {"n_kv_heads": 4, "encoder": {"n_layers": 2, "n_heads": 16}},
+        {"layers": [{"repeat": 1, "gated_ffn": True}, {}]},
+        {"encoder": {"n_layers": 2, "gated_ffn": True}},
+        {
+            "mla": {
+                "kv_lora_rank": 8,
+                "qk_nope_head_dim": 4,
+                "qk_rope_head_dim": 4,
+                "v_head_dim": 4,
+            },
+            "encoder": {"n_layers": 2},
+        },
+    ],
+)
+def test_defaults_that_an_inner_section_changes(fields: dict[str, Any]) -> None:
+    check(paramcalc.load({**CARD, **fields}), 64)
