@@ -77,7 +77,18 @@ def sweep(
     rows: Annotated[str, typer.Option("--rows", metavar="N", help="Rows on the screen.")] = "20",
     out: Annotated[
         str | None,
-        typer.Option("--out", metavar="FILE", help="Write .csv .jsonl .parquet .xlsx."),
+        typer.Option(
+            "--out", metavar="FILE", help="Write .csv .jsonl .parquet .xlsx, or a folder/ of parts."
+        ),
+    ] = None,
+    part_rows: Annotated[
+        str | None, typer.Option("--part-rows", metavar="N", help="Rows of a part, about 4M.")
+    ] = None,
+    workers: Annotated[
+        str | None, typer.Option("--workers", metavar="N", help="Processes that write parts.")
+    ] = None,
+    dask: Annotated[
+        str | None, typer.Option("--dask", metavar="ADDRESS", help="A Dask scheduler: tcp://...")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the file.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask about sizes.")] = False,
@@ -94,7 +105,7 @@ def sweep(
     expression of other fields: --heads d/128 --ff "ceil(3.5*d, 256)". Impossible shapes are left
     out and counted. Rows keep the order of the axes, the last one fastest; what ties keeps it too.
     """
-    from paramcalc.sweep.request import BASE, Plan, Request
+    from paramcalc.sweep.request import BASE, PART_ROWS, Plan, Request
     from paramcalc.views import sweep_view as view
 
     gc.enable()  # a sweep may run for hours
@@ -130,12 +141,21 @@ def sweep(
         where=(*(where or []), *_near(target, within)),
         **_order(top, by, descending, smallest, largest),
         pareto=_names(pareto),
+        part_rows=PART_ROWS if part_rows is None else o.positive("part_rows", part_rows),
     )
     plan = Plan(request)
     view.answer(
         plan,
         way,
-        view.Wish(count, o.positive("rows", rows), out, force=force, yes=yes),
+        view.Wish(
+            count,
+            o.positive("rows", rows),
+            out,
+            force=force,
+            yes=yes,
+            workers=None if workers is None else o.positive("workers", workers),
+            dask=dask,
+        ),
     )
 
 

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import os
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from functools import lru_cache
 from pathlib import Path
@@ -24,8 +26,6 @@ from paramcalc.sweep import sinks
 from paramcalc.sweep.request import Plan, Request
 from paramcalc.sweep.select import Block, mask
 
-PART_ROWS = 4_194_304
-"""Rows of a part before conditions."""
 RECORD = "sweep.json"
 
 
@@ -44,7 +44,7 @@ def parts(plan: Plan) -> list[Part]:
     found: list[Part] = []
     start = 0
     for number, table in enumerate(plan.tables):
-        step = max(1, PART_ROWS // table.width)
+        step = max(1, plan.request.part_rows // table.width)
         for first in range(0, table.leading, step):
             found.append(Part(len(found), number, first, min(table.leading, first + step), start))
         start += table.rows
@@ -161,6 +161,41 @@ def run(
         total += rows
         advance(covered[number])
     return total
+
+
+@contextmanager
+def cluster(workers: int | None, address: str | None) -> Iterator[Any]:
+    """Connect to a Dask scheduler, or start a local cluster of so many processes; None for neither.
+
+    Raises ``InputError`` for an address that does not answer.
+    """
+    if workers is None and address is None:
+        yield None
+        return
+    if workers is not None and address is not None:
+        raise InputError("--workers and --dask: one cluster at a time; choose one")
+    try:
+        import distributed
+    except ImportError:
+        raise InputError("a cluster needs Dask; pip install 'paramcalc[dask]'") from None
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    connect: Any = distributed.Client
+    local: Any = distributed.LocalCluster
+    try:
+        if address is not None:
+            with connect(address, timeout=10) as client:
+                yield client
+        else:
+            with (
+                local(n_workers=workers, threads_per_worker=1, dashboard_address=None) as started,
+                connect(started) as client,
+            ):
+                yield client
+    except (OSError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        first = (str(error).splitlines() or ["no answer"])[0]
+        raise InputError(f"dask = {address or workers}: {first}; check that it runs") from None
 
 
 def _results(

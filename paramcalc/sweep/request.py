@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -20,6 +20,7 @@ from paramcalc.sweep.table import Table
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
+PART_ROWS = 4_194_304
 BASE = "llama3-8b"
 """The model whose fields stand where no model is named."""
 
@@ -30,7 +31,8 @@ class Request:
 
     ``axes`` are (field, text) pairs; ``where`` conditions that must all hold; ``by`` and ``top``
     keep the best rows by a column (``descending`` the largest); ``pareto`` the rows that no other
-    beats in all of the named columns (smaller is better).
+    beats in all of the named columns (smaller is better). ``part_rows`` is how many rows, before
+    conditions, go into a part of a folder.
     """
 
     models: tuple[str, ...] = (BASE,)
@@ -41,7 +43,7 @@ class Request:
     by: str | None = None
     descending: bool = False
     pareto: tuple[str, ...] = ()
-    fixed: tuple[tuple[str, Any], ...] = field(default=())
+    part_rows: int = PART_ROWS
 
 
 class Plan:
@@ -92,10 +94,8 @@ class Plan:
 
     @cached_property
     def models(self) -> list[Model]:
-        """The models of the grid, fixed fields applied."""
-        fixed = dict(self.request.fixed)
-        found = [load(name) for name in self.request.models]
-        return [m.with_(**fixed) if fixed else m for m in found]
+        """The models of the grid."""
+        return [load(name) for name in self.request.models]
 
     @cached_property
     def sheets(self) -> list[Sheet]:

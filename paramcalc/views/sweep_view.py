@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,7 +17,7 @@ from paramcalc.sweep.columns import known
 from paramcalc.sweep.request import Plan
 from paramcalc.sweep.select import Block
 from paramcalc.views import output
-from paramcalc.views.tables import Section
+from paramcalc.views.tables import Section, Size
 
 ASK_BYTES = 2_000_000_000
 """A file expected to be larger than this needs a yes."""
@@ -31,6 +32,8 @@ class Wish(NamedTuple):
     out: str | None
     force: bool
     yes: bool
+    workers: int | None = None
+    dask: str | None = None
 
 
 def columns(way: str) -> None:
@@ -57,6 +60,12 @@ def answer(plan: Plan, way: str, wish: Wish) -> None:
         )
     if wish.only_count:
         _print_count(plan, way)
+    elif wish.workers is not None or wish.dask is not None:
+        if wish.out is None or not wish.out.endswith(("/", os.sep)):
+            raise InputError("--workers and --dask: write parts; give --out folder/")
+        write_parts(plan, wish)
+    elif wish.out is not None and wish.out.endswith(("/", os.sep)):
+        write_parts(plan, wish)
     elif wish.out is not None:
         _write(plan, wish)
     else:
@@ -150,18 +159,61 @@ def _write(plan: Plan, wish: Wish) -> None:
             f"out = {path}: {rows:,} rows, and a sheet holds {sinks.SHEET_ROWS - 1:,};"
             " write .csv or .parquet"
         )
-    size = rows * len(plan.shown) * (14 if suffix == ".csv" else 40 if suffix != ".parquet" else 4)
-    note = f"{rows:,} rows, {len(plan.shown)} columns, about {size / 1e6:,.0f} MB"
-    sys.stderr.write(f"paramcalc: {note}\n")
-    if (size > ASK_BYTES or rows > ASK_ROWS) and not wish.yes:
-        raise InputError(f"out = {path}: {note}; give --yes to write it")
-    started, done = time.monotonic(), 0
-    with sinks.opened(path, plan) as sink:
+    expect(plan, rows, suffix, wish)
+    with progress(rows) as advance, sinks.opened(path, plan) as sink:
         for block in _selected(plan):
             sink.write(block)
-            done += len(block.rows)
-    seconds = max(time.monotonic() - started, 1e-9)
-    sys.stderr.write(
-        f"paramcalc: wrote {done:,} rows to {path} in {seconds:,.1f} s,"
-        f" {done / seconds:,.0f} rows/s\n"
+            advance(len(block.rows))
+    sys.stderr.write(f"paramcalc: wrote {rows:,} rows to {path}\n")
+
+
+def expect(plan: Plan, rows: int, suffix: str, wish: Wish) -> None:
+    """Say how large the answer will be, and refuse a large one without a yes."""
+    size = rows * len(plan.shown) * _CELL[suffix]
+    note = f"{rows:,} rows, {len(plan.shown)} columns, about {Size(size, brief=True)}"
+    seconds = rows / _SPEED[suffix]
+    note += f" and {seconds:,.0f} s" if seconds >= 1 else ""
+    sys.stderr.write(f"paramcalc: {note}\n")
+    if (size > ASK_BYTES or rows > ASK_ROWS) and not wish.yes:
+        raise InputError(f"out = {wish.out}: {note}; give --yes to write it")
+
+
+_CELL = {".csv": 12, ".jsonl": 32, ".ndjson": 32, ".parquet": 2, ".xlsx": 10}
+"""Bytes a cell takes, about."""
+_SPEED = {".csv": 1e6, ".jsonl": 5e5, ".ndjson": 5e5, ".parquet": 1e7, ".xlsx": 4e4}
+"""Rows a second, about."""
+
+
+@contextmanager
+def progress(total: int) -> Iterator[Callable[[int], None]]:
+    """Show a bar with rows a second and the time left on a terminal's standard error."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns_ = (
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f}% {task.fields[speed]} rows/s"),
+        TimeRemainingColumn(),
     )
+    screen = Console(stderr=True)
+    with Progress(*columns_, console=screen, disable=not screen.is_terminal, transient=True) as bar:
+        task = bar.add_task("", total=total, speed="")
+
+        def advance(rows: int) -> None:
+            bar.update(task, advance=rows, speed=f"{bar.tasks[0].speed or 0:,.0f}")
+
+        yield advance
+
+
+def write_parts(plan: Plan, wish: Wish) -> None:
+    """Write a folder of Parquet parts, here, in processes or on a Dask cluster."""
+    from paramcalc.sweep import parts
+
+    if plan.request.by or plan.request.pareto:
+        raise InputError("--top, --min, --max and --pareto: are one answer, not parts; name a file")
+    sinks.suffix_of(Path("x.parquet"))
+    folder = Path(wish.out or "")
+    expect(plan, plan.rows, ".parquet", wish)
+    with parts.cluster(wish.workers, wish.dask) as client, progress(plan.rows) as advance:
+        rows = parts.run(plan, folder, advance, force=wish.force, cluster=client)
+    sys.stderr.write(f"paramcalc: {rows:,} rows in {len(parts.parts(plan)):,} parts in {folder}\n")
