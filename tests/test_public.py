@@ -66,6 +66,7 @@ OPTIONS = {
         "--rows",
         "--out",
         "--part-rows",
+        "--plot",
         "--workers",
         "--dask",
         "--force",

@@ -71,7 +71,10 @@ def sweep(
         str | None, typer.Option("--max", metavar="NAME", help="The row with the largest.")
     ] = None,
     pareto: Annotated[
-        str | None, typer.Option("--pareto", metavar="NAMES", help="Rows no other row beats.")
+        str | None,
+        typer.Option(
+            "--pareto", metavar="NAMES", help="Rows no other beats; -NAME: larger is better."
+        ),
     ] = None,
     count: Annotated[bool, typer.Option("--count", help="Print how many rows there are.")] = False,
     rows: Annotated[str, typer.Option("--rows", metavar="N", help="Rows on the screen.")] = "20",
@@ -89,6 +92,10 @@ def sweep(
     ] = None,
     dask: Annotated[
         str | None, typer.Option("--dask", metavar="ADDRESS", help="A Dask scheduler: tcp://...")
+    ] = None,
+    plot: Annotated[
+        str | None,
+        typer.Option("--plot", metavar="FILE", help="Draw .png .svg .html, or - here."),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the file.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask about sizes.")] = False,
@@ -143,7 +150,7 @@ def sweep(
         pareto=_names(pareto),
         part_rows=PART_ROWS if part_rows is None else o.positive("part_rows", part_rows),
     )
-    plan = Plan(request)
+    plan = Plan(request, with_axes=plot is not None)
     view.answer(
         plan,
         way,
@@ -155,6 +162,7 @@ def sweep(
             yes=yes,
             workers=None if workers is None else o.positive("workers", workers),
             dask=dask,
+            plot=plot,
         ),
     )
 

@@ -30,9 +30,9 @@ class Request:
     """A sweep in plain words, so that it can be stored, compared and sent to another machine.
 
     ``axes`` are (field, text) pairs; ``where`` conditions that must all hold; ``by`` and ``top``
-    keep the best rows by a column (``descending`` the largest); ``pareto`` the rows that no other
-    beats in all of the named columns (smaller is better). ``part_rows`` is how many rows, before
-    conditions, go into a part of a folder.
+    keep the best rows by a column (``descending`` the largest). ``pareto`` keeps the rows that no
+    other beats in all of the named columns: smaller is better, or larger where a name starts with
+    ``-``. ``part_rows`` is how many rows, before conditions, go into a part of a folder.
     """
 
     models: tuple[str, ...] = (BASE,)
@@ -52,7 +52,7 @@ class Plan:
     Raises ``InputError`` with one line for whatever cannot be answered.
     """
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: Request, *, with_axes: bool = False) -> None:
         self.request = request
         self.axes: list[Axis] = [self._axis(name, text) for name, text in request.axes]
         fields = [a.field for a in self.axes]
@@ -64,11 +64,15 @@ class Plan:
         self.where = [Expression(text, "where", known, condition=True) for text in request.where]
         used = [name for e in self.where for name in sorted(e.names)]
         self.sort = [request.by] if request.by else []
-        columns_module.check([*self.sort, *request.pareto], fields)
-        for name in [*used, *self.sort, *request.pareto]:
+        self.front = [(n.lstrip("-"), -1 if n.startswith("-") else 1) for n in request.pareto]
+        """The columns of a Pareto front, each with -1 where larger is better."""
+        asked = [*used, *self.sort, *(name for name, _ in self.front)]
+        columns_module.check(asked, fields)
+        for name in asked:
             if known[name] == "name":
                 raise InputError(f"{name}: holds names, not numbers; use another column")
-        self.names = list(dict.fromkeys([*self.shown, *used, *self.sort, *request.pareto]))
+        extra = fields if with_axes else []
+        self.names = list(dict.fromkeys([*self.shown, *asked, *extra]))
 
     def _axis(self, name: str, text: str) -> Axis:
         if name in WORDS:

@@ -64,28 +64,26 @@ def kept(plan: Plan) -> Iterator[Block]:
 
 
 def pareto(plan: Plan) -> list[Block]:
-    """Return the rows that no other row beats: none is as small in every named column and smaller
-    in one. Equal rows are all kept. In row order."""
-    names = plan.request.pareto
-    front: list[tuple[Block, Array]] = []
+    """Return the rows that no other row beats: none is as good in every named column and better in
+    one. Equal rows are all kept. In row order."""
+    best: list[tuple[Block, Array]] = []
     for block in kept(plan):
-        values = np.stack([block.columns[n] for n in names], axis=1)
-        index = _front(values)
-        part = block.take(index)
-        front.append((part, values[index]))
-        if len(front) > 64:
-            front = _merge(front)
-    return [block for block, _ in _merge(front)]
+        values = np.stack([block.columns[name] * sign for name, sign in plan.front], axis=1)
+        index = front(values)
+        best.append((block.take(index), values[index]))
+        if len(best) > 64:
+            best = _merge(best)
+    return [block for block, _ in _merge(best)]
 
 
-def _merge(front: list[tuple[Block, Array]]) -> list[tuple[Block, Array]]:
-    if not front:
+def _merge(best: list[tuple[Block, Array]]) -> list[tuple[Block, Array]]:
+    if not best:
         return []
-    values = np.concatenate([v for _, v in front])
+    values = np.concatenate([v for _, v in best])
     keep = np.zeros(len(values), dtype=bool)
-    keep[_front(values)] = True
+    keep[front(values)] = True
     merged, start = [], 0
-    for block, own in front:
+    for block, own in best:
         index = np.flatnonzero(keep[start : start + len(own)])
         start += len(own)
         if len(index):
@@ -93,8 +91,8 @@ def _merge(front: list[tuple[Block, Array]]) -> list[tuple[Block, Array]]:
     return merged
 
 
-def _front(values: Array) -> Array:
-    """The numbers of the rows that no other dominates, in row order."""
+def front(values: Array) -> Array:
+    """Return the numbers of the rows that no other dominates, in row order."""
     order = np.lexsort(values.T[::-1])
     ranked = values[order]
     fresh = np.ones(len(ranked), dtype=bool)

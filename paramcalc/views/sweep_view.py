@@ -34,6 +34,7 @@ class Wish(NamedTuple):
     yes: bool
     workers: int | None = None
     dask: str | None = None
+    plot: str | None = None
 
 
 def columns(way: str) -> None:
@@ -58,6 +59,12 @@ def answer(plan: Plan, way: str, wish: Wish) -> None:
         raise InputError(
             f"sweep: no possible shape ({reasons or 'an axis is empty'}); change an axis"
         )
+    if wish.plot is not None:
+        from paramcalc.views import sweep_plot
+
+        sweep_plot.draw(plan, wish.plot, force=wish.force)
+        if wish.out is None:
+            return
     if wish.only_count:
         _print_count(plan, way)
     elif wish.workers is not None or wish.dask is not None:
