@@ -82,3 +82,11 @@ def test_the_readme_opens_with_a_screen_and_two_commands() -> None:
     assert "paramcalc llama3-8b" in setups[0]
     assert "pytest" in setups[1]
     assert setups[1] in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+
+
+def test_the_command_of_the_picture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = re.findall(r"`(paramcalc sweep [^`]*--plot [^`]*)`", README)
+    assert len(found) == 1
+    monkeypatch.chdir(tmp_path)
+    assert main(shlex.split(found[0])[1:]) == 0
+    assert (tmp_path / "pareto.png").stat().st_size > 10_000

@@ -39,6 +39,7 @@ Examples:
   paramcalc my-model.yaml --json
   paramcalc compare llama3-8b qwen3-8b
   paramcalc explain gpt2
+  paramcalc sweep --d 4096 --kv 8,32
 
 Sizes may be typed 8k, 128k, 7B, 1.5M: 1k is 1,024 for tokens, 1,000 otherwise.
 

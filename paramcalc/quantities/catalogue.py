@@ -1,6 +1,6 @@
 """The catalogue: every quantity under a stable name, with its unit and how it is known.
 
-Views, CSV columns and later the sweep take their numbers from here and nowhere else.
+Views, files and the sweep take their numbers from here and nowhere else.
 """
 
 from __future__ import annotations
