@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
 
 
 def run() -> None:
     """Run the command line and leave with its exit code; an interrupt is quiet from the start."""
     gc.disable()  # a short life: collecting cycles while modules load buys nothing
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - stands in for a closed stream
+    if sys.stdout is None:
+        sys.stderr.write("paramcalc: standard output: closed; open it or send it to a file\n")
+        sys.exit(2)
     try:
         from paramcalc.cli.main import main
 

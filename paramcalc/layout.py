@@ -5,6 +5,7 @@ Only plain arithmetic touches ``n_layers``, so that it may be an array or a symb
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -134,27 +135,20 @@ def sections_of(section: ModelSpec | EncoderSpec, spec: ModelSpec) -> tuple[tupl
 
 def _distinct(pattern: tuple[LayerSpec, ...]) -> list[tuple[int, LayerSpec, list[int]]]:
     """Return each different kind of a pattern: its number there, itself, its places in a period."""
-    found: list[tuple[int, LayerSpec, list[int]]] = []
+    found: dict[Any, tuple[int, LayerSpec, list[int]]] = {}
     start = 0
     for number, kind in enumerate(pattern):
         own = range(start, start + (kind.repeat or 1))
         start = own.stop
-        for _, other, places in found:
-            if _same(other, kind):
-                places.extend(own)
-                break
-        else:
-            found.append((number, kind, list(own)))
-    return found
+        _, _, places = found.setdefault(_fields_of(kind), (number, kind, []))
+        places.extend(own)
+    return list(found.values())
 
 
-def _same(a: LayerSpec, b: LayerSpec) -> bool:
-    """Whether two kinds state the same fields; arrays, which do not hash, only if identical."""
-    for name in type(a).model_fields.keys() - {"repeat"}:
-        x, y = getattr(a, name), getattr(b, name)
-        if x is not y and not (isinstance(x, Hashable) and type(x) is type(y) and x == y):
-            return False
-    return True
+def _fields_of(kind: LayerSpec) -> Any:
+    """What a kind states, as a key; one with arrays, which do not hash, is equal only to itself."""
+    values = tuple(getattr(kind, name) for name in type(kind).model_fields if name != "repeat")
+    return values if all(isinstance(value, Hashable) for value in values) else id(kind)
 
 
 def _labels(views: list[View]) -> list[str]:
@@ -165,4 +159,5 @@ def _labels(views: list[View]) -> list[str]:
     differ = [len({t[i] for t in traits}) > 1 for i in range(2)]
     names = ["-".join(t[i] for i in range(2) if differ[i]) for t in traits]
     names = [own or name for own, name in zip(given, names, strict=True)]
-    return [n if n and names.count(n) == 1 else f"{n}{i}" for i, n in enumerate(names)]
+    counts = Counter(names)
+    return [n if n and counts[n] == 1 else f"{n}{i}" for i, n in enumerate(names)]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 MOST_LAYERS = 100_000
 MOST_COUNT = 1_000_000
-MOST_PERIOD = 1_000
+MOST_PERIOD = 500
 MOST_SIZE = 1_000_000_000
 MOST_TOKENS = 1_000_000_000_000
 
@@ -43,6 +43,15 @@ def check(spec: ModelSpec) -> None:
         fail("pooler", "true", "belongs to an encoder", "set causal: false")
     if spec.share_layers and len(groups(spec, spec)) > 1:
         fail("share_layers", "true", "needs layers of one kind", "remove layers")
+    chunks = [group.view for group in groups(spec, spec) if group.view.limit("chunk") is not None]
+    for view in chunks[1:]:
+        if view.get("chunk") != chunks[0].get("chunk"):
+            fail(
+                view.where("chunk"),
+                view.get("chunk"),
+                f"chunks of {chunks[0].get('chunk')} stand in other layers",
+                "use one size of chunk in a model",
+            )
     for fit in fits(spec):
         if fit.broken:
             fail(fit.field, fit.value, *fit.explain())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from paramcalc.ledger import Ledger, Tensor
 from paramcalc.numbers import Num
@@ -56,16 +56,16 @@ def parts(ledger: Ledger) -> list[Part]:
 
 
 def _layer_parts(ledger: Ledger) -> list[Part]:
-    kinds: list[_Kind] = []
+    same: dict[Any, _Kind] = {}
     for layer in ledger.layers:
         lines = _gather([r for r in layer.rows if isinstance(r, Tensor) and r.use != "buffer"])
-        for i, kind in enumerate(kinds):
-            if (kind.stack, kind.lines) == (layer.stack, lines):
-                labels = (*kind.labels, layer.label)
-                kinds[i] = kind._replace(labels=labels, n_layers=kind.n_layers + layer.n_layers)
-                break
-        else:
-            kinds.append(_Kind(layer.stack, (layer.label,), layer.n_layers, layer.shared, lines))
+        key = (layer.stack, tuple(lines))
+        held = same.get(key)
+        labels, count = (
+            ((*held.labels, layer.label), held.n_layers) if held else ((layer.label,), 0)
+        )
+        same[key] = _Kind(layer.stack, labels, count + layer.n_layers, layer.shared, lines)
+    kinds = list(same.values())
     result: list[Part] = []
     for kind in kinds:
         group = _group_name(kind, kinds)

@@ -8,11 +8,10 @@ encoder-decoder "a token" is one source and one target token.
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import lcm
 
 from paramcalc.ledger import Ledger
 from paramcalc.numbers import Num, ceil_div
-from paramcalc.sight import Both, Causal, Chunk
+from paramcalc.sight import Causal, Chunk
 
 
 def matmul_per_token(ledger: Ledger) -> Num:
@@ -81,28 +80,16 @@ def crossover(ledger: Ledger) -> int | None:
     """
     matmuls = matmul_per_token(ledger)
     chunks = {o.sight.size for o in ledger.operations if isinstance(o.sight, Chunk)}
-
-    def reached(n: int) -> bool:
-        return attention_per_token(ledger, n) >= matmuls
-
-    def may_reach(n: int) -> bool:  # as if n were the last token of its chunk: never falls
-        return _most(ledger, n) >= matmuls
-
-    start = _first(may_reach, _long_enough(ledger, matmuls))
+    # as if each token were the last of its chunk: never falls
+    start = _first(lambda n: _most(ledger, n) >= matmuls, _long_enough(ledger, matmuls))
     if start is None or not chunks:
         return start
-    # inside a chunk attention only grows, so the chunks are tried one after the other; without full
-    # attention they repeat after their least common multiple
-    endless = any(isinstance(o.sight, Causal | Both) for o in ledger.operations)
-    last = start + lcm(*chunks)
-    while endless or start <= last:
-        end = min(ceil_div(start, size) * size for size in chunks)
-        before = start - 1
-        within = _first(lambda i, past=before: reached(past + i), end - before)  # type: ignore[misc]
-        if within is not None:
-            return before + within
-        start = end + 1
-    return None
+    # all chunks end together (a model has one size of them), and inside one attention only grows
+    before, end = start - 1, ceil_div(start, max(chunks)) * max(chunks)
+    within = _first(
+        lambda i: attention_per_token(ledger, before + i) >= matmuls, max(1, end - before)
+    )
+    return None if within is None else before + within
 
 
 def _most(ledger: Ledger, n: int) -> int:

@@ -51,7 +51,7 @@ def _from_file(path: Path) -> Model:
     if path.is_dir():
         name = presets.shown(str(path))
         raise FileError(f"{name}: is a directory; name a YAML file or a preset")
-    return Model(spec_of(yaml_file.read(path), str(path)), name=path.stem)
+    return Model(spec_of(yaml_file.read(path), str(path)), name=presets.shown(path.stem))
 
 
 def is_file_name(text: str) -> bool:

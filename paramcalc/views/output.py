@@ -66,11 +66,16 @@ def write_csv(rows: list[dict[str, Any]]) -> None:
     """Write rows as CSV under the columns of the first; None is an empty cell."""
     import csv
 
-    writer = csv.DictWriter(sys.stdout, list(rows[0]) if rows else [], lineterminator="\n")
-    writer.writeheader()
-    writer.writerows({key: _safe(value) for key, value in row.items()} for row in rows)
+    names = list(rows[0]) if rows else []
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer.writerow([_safe(name) for name in names])
+    writer.writerows([_safe(row[name]) for name in names] for row in rows)
 
 
 def _safe(value: Any) -> Any:
     """Text that a spreadsheet would take for a formula is quoted with an apostrophe."""
-    return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@") else value
+    return (
+        f"'{value}"
+        if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r")
+        else value
+    )

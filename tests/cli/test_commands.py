@@ -319,3 +319,15 @@ def test_every_preset_fits_80_columns_and_loses_no_digit(
     document = json.loads(out(capsys, name, "--json"))
     keys = ("params", "active_params", "matmul_flops_per_token", "prefill_flops")
     assert all(f"{document['quantities'][key]:,}" in text for key in keys)
+
+
+def test_names_of_files_are_harmless(capsys: Capture, tmp_path: Path) -> None:
+    for name in ("=cmd()", "+1", "a\nb", "\x1b[31m", "\tx", "a|b"):
+        path = tmp_path / f"{name}.yaml"
+        path.write_text("d: 512\nL: 2\nH: 8\nV: 100\nn: 64\n", encoding="utf-8")
+        for arguments in (["show", str(path), "--csv"], ["compare", "gpt2", str(path), "--csv"]):
+            for line in out(capsys, *arguments).splitlines():
+                assert not any(cell[:1] in "=+@\t" for cell in next(csv.reader([line])) if cell)
+        text = out(capsys, str(path))
+        assert "\x1b" not in text
+        assert "6,396,416 parameters" in text.splitlines()[0]

@@ -86,6 +86,16 @@ def test_a_full_disk_is_one_line() -> None:
     assert done.stderr == b"paramcalc: standard output: no space left on device\n"
 
 
+def test_closed_streams() -> None:
+    program = " ".join(RUN)
+    done = subprocess.run(["sh", "-c", f"{program} gpt2 >&-"], capture_output=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.count(b"\n") == 1
+    done = subprocess.run(["sh", "-c", f"{program} gpt2 2>&-"], capture_output=True, check=False)
+    assert done.returncode == 0
+    assert b"124,439,808" in done.stdout
+
+
 def test_an_interrupt_is_quiet_and_130(tmp_path: Path) -> None:
     pipe = tmp_path / "model.yaml"
     os.mkfifo(pipe)  # opening it waits for a writer, so that the interrupt meets a running program

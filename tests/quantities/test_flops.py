@@ -48,6 +48,8 @@ def walked(model: paramcalc.Model, most: int) -> int | None:
         {"chunk": 50},
         {"layers": [{"pattern": [{"window": 9}, {}]}]},
         {"layers": [{"repeat": 1, "chunk": 9}, {"window": 70}]},
+        {"layers": [{"repeat": 1, "chunk": 90}, {}]},
+        {"layers": [{"repeat": 1, "chunk": 1}, {"repeat": 1, "window": 2}, {"window": 300}]},
         {"causal": False},
         {"causal": False, "window": 31},
         {"mla": {"kv_lora_rank": 4, "qk_nope_head_dim": 2, "qk_rope_head_dim": 2,
