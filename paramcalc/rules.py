@@ -130,7 +130,7 @@ def _layer_fits(view: View, spec: ModelSpec) -> Iterator[Fit]:
                 f"take one of {_near(d, heads)}, or give head_dim",
             ),
         )
-    if view.is_moe:
+    if view.is_moe and view.get("top_k") is not None:
         experts, k = view.get("n_experts"), view.get("top_k")
         yield Fit(
             view.where("top_k"),

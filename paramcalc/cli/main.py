@@ -7,6 +7,7 @@ Every expected fault leaves as one line on standard error with exit code 2.
 from __future__ import annotations
 
 import os
+import re
 import sys
 from importlib import import_module
 from typing import Any
@@ -158,6 +159,8 @@ def _drop_output() -> None:
 
 def _fault(message: str) -> int:
     encoding = sys.stderr.encoding or "ascii"
-    line = f"paramcalc: {' '.join(message.split())}\n"
+    plain = "".join(c if c.isprintable() else "?" for c in " ".join(message.split()))
+    short = re.sub(r"\S{81,}", lambda found: f"{found[0][:60]}...", plain)
+    line = f"paramcalc: {short}\n"
     sys.stderr.write(line.encode(encoding, "replace").decode(encoding))
     return 2

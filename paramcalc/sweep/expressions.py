@@ -136,40 +136,41 @@ class Expression:
         raise AssertionError("checked when it was parsed")
 
     def _operate(self, op: ast.operator, a: Ratio, b: Ratio) -> Ratio:
-        if isinstance(op, ast.Add):
-            return Ratio(a.top * b.bottom + b.top * a.bottom, a.bottom * b.bottom)
-        if isinstance(op, ast.Sub):
-            return Ratio(a.top * b.bottom - b.top * a.bottom, a.bottom * b.bottom)
+        if isinstance(op, ast.Add | ast.Sub):
+            x, y = times(a.top, b.bottom), times(b.top, a.bottom)
+            return Ratio(plus(x, y if isinstance(op, ast.Add) else -y), times(a.bottom, b.bottom))
         if isinstance(op, ast.Mult):
-            return Ratio(a.top * b.top, a.bottom * b.bottom)
+            return Ratio(times(a.top, b.top), times(a.bottom, b.bottom))
         if _any(b.top == 0):
             raise self._refuse("divides by zero", "keep the divisor above 0")
-        top, bottom = a.top * b.bottom, a.bottom * b.top
+        top, bottom = times(a.top, b.bottom), times(a.bottom, b.top)
         if isinstance(op, ast.Div):
             negative = bottom < 0
             return Ratio(_flip(top, negative), _flip(bottom, negative))
         whole = top // bottom
         if isinstance(op, ast.FloorDiv):
             return Ratio(whole, 1)
-        return Ratio(a.top * b.bottom - whole * b.top * a.bottom, a.bottom * b.bottom)
+        rest = plus(top, -times(whole, bottom))
+        return Ratio(rest, times(a.bottom, b.bottom))
 
     def _call(self, name: str, args: list[Ratio]) -> Ratio:
         a = args[0]
         if name in ("min", "max"):
             b = args[1]
-            x, y, bottom = a.top * b.bottom, b.top * a.bottom, a.bottom * b.bottom
+            x, y = times(a.top, b.bottom), times(b.top, a.bottom)
+            bottom = times(a.bottom, b.bottom)
             return Ratio((minimum if name == "min" else maximum)(x, y), bottom)
         m = args[1] if len(args) == 2 else Ratio(1, 1)
         if _any(m.top <= 0):
             raise self._refuse(f"{name} to a multiple that is not above 0", "give 1 or more")
-        top, bottom = a.top * m.bottom, a.bottom * m.top
+        top, bottom = times(a.top, m.bottom), times(a.bottom, m.top)
         if name == "floor":
             count = top // bottom
         elif name == "ceil":
             count = -(-top // bottom)
         else:
-            count = (2 * top + bottom) // (2 * bottom)
-        return Ratio(count * m.top, m.bottom)
+            count = plus(times(top, 2), bottom) // times(bottom, 2)
+        return Ratio(times(count, m.top), m.bottom)
 
     def holds(self, names: Mapping[str, Any]) -> Any:
         """Return whether a condition holds, a bool or a bool array."""
@@ -191,7 +192,9 @@ class Expression:
                 a = self._value(left, names)
                 for comparison, right in zip(ops, rights, strict=True):
                     b = self._value(right, names)
-                    result = result & compare(comparison, a.top * b.bottom, b.top * a.bottom)
+                    result = result & compare(
+                        comparison, times(a.top, b.bottom), times(b.top, a.bottom)
+                    )
                     a = b
                 return result
         raise AssertionError("checked when it was parsed")
@@ -208,6 +211,41 @@ def compare(op: ast.cmpop, x: Any, y: Any) -> Any:
     if isinstance(op, ast.GtE):
         return x >= y
     return x == y if isinstance(op, ast.Eq) else x != y
+
+
+def times(x: Any, y: Any) -> Any:
+    """Return a product that never wraps: in Python ints where int64 might not hold it."""
+    if type(y) is int and y == 1:
+        return x
+    if type(x) is int and x == 1:
+        return y
+    return _wide(x, y) * y if _size(x) * _size(y) >= _ROOM else x * y
+
+
+def plus(x: Any, y: Any) -> Any:
+    """Return a sum that never wraps."""
+    return _wide(x, y) + y if _size(x) + _size(y) >= _ROOM else x + y
+
+
+_ROOM = 2.0**62
+
+
+def _size(x: Any) -> float:
+    """The largest absolute value, as a float that is only compared with a wide margin."""
+    if isinstance(x, int):
+        return float(abs(x)) if abs(x) < 10**300 else float("inf")
+    if x.dtype == object:
+        return 0.0  # Python ints hold anything
+    return max(abs(float(x.max(initial=0))), abs(float(x.min(initial=0))))
+
+
+def _wide(x: Any, y: Any) -> Any:
+    """x as Python ints, where it or its partner is an array."""
+    if hasattr(x, "astype"):
+        return x.astype(object)
+    if hasattr(y, "astype"):
+        return y.astype(object) * 0 + x
+    return x
 
 
 def _any(value: Any) -> bool:

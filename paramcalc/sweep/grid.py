@@ -136,11 +136,18 @@ def _sheet(model: Model, axes: list[Axis], words: dict[str, Any]) -> Sheet:
         if dense and axis.field == "top_k":
             sheet.dropped["top_k has no meaning without experts"] += len(values) - 1
             values = values[:1]
-        if axis.field not in DEPLOYMENT:
+        if axis.field in DEPLOYMENT:
+            if not 1 <= min(values) <= max(values) <= rules.MOST_SIZE:
+                limit = f"must be from 1 to {rules.MOST_SIZE:,}"
+                raise InputError(f"{axis.field} = {max(values)}: {limit}; change it")
+        else:
             _check_values(sheet.spec, axis.field, values)
         sheet.dims.append(Dim({axis.field: np.array(values, dtype=np.int64)}))
     _resolve(sheet, waiting)
     _apply_rules(sheet)
+    if sheet.rows:  # what is left must be valid in every other way too: ask the calculator once
+        first = {n: int(v[0]) for dim in sheet.dims for n, v in dim.fields.items()}
+        model.with_(**{n: v for n, v in first.items() if n not in DEPLOYMENT})
     return sheet
 
 
@@ -218,13 +225,16 @@ def _add(sheet: Sheet, axis: Axis, expression: Expression) -> None:
     values: dict[str, Any] = dict(_numbers(sheet.spec)) | used[0].fields
     values |= {short: values[full] for short, full in ALIASES.items() if full in values}
     ratio = expression.value(values)
-    top = np.broadcast_to(np.asarray(ratio.top, dtype=np.int64), size)
-    bottom = np.broadcast_to(np.asarray(ratio.bottom, dtype=np.int64), size)
-    used[0].fields[axis.field] = top // bottom
-    whole = top % bottom == 0
-    _drop(sheet, used[0], whole, f"{axis.field} = {expression.text} is not a whole number")
-    positive = used[0].fields[axis.field] >= 1
-    _drop(sheet, used[0], positive, f"{axis.field} = {expression.text} is below 1")
+    top, bottom = np.broadcast_to(ratio.top, size), np.broadcast_to(ratio.bottom, size)
+    found = top // bottom
+    above, broken = found > rules.MOST_SIZE, top % bottom != 0
+    codes = np.select([above, broken, found < 1], [1, 2, 3], 0)
+    used[0].fields[axis.field] = np.where(above, 0, found).astype(np.int64)
+    reasons = (f"above {rules.MOST_SIZE:,}", "not a whole number", "below 1")
+    for code, reason in enumerate(reasons, start=1):
+        keep = codes != code
+        _drop(sheet, used[0], keep, f"{axis.field} = {expression.text} is {reason}")
+        codes = codes[keep]
 
 
 def _drop(sheet: Sheet, dim: Dim, mask: Array, reason: str) -> None:
@@ -297,10 +307,18 @@ def placed(spec: ModelSpec, values: dict[str, Any]) -> ModelSpec:
 def _put(section: Any, way: list[str], value: Any) -> Any:
     if len(way) == 1:
         return section.model_copy(update={way[0]: value})
-    child = getattr(section, way[0])
+    child = getattr(section, way[0], None)
+    if child is None or (isinstance(child, tuple) and not _is_place(way[1], len(child))):
+        raise InputError(
+            f"{'.'.join(way)}: there is no section {way[0]} to set it in; check the name"
+        )
     if isinstance(child, tuple):
         inner = _put(child[int(way[1])], way[2:], value)
         child = (*child[: int(way[1])], inner, *child[int(way[1]) + 1 :])
     else:
         child = _put(child, way[1:], value)
     return section.model_copy(update={way[0]: child})
+
+
+def _is_place(text: str, size: int) -> bool:
+    return text.isdecimal() and int(text) < size

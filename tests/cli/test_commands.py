@@ -331,3 +331,13 @@ def test_names_of_files_are_harmless(capsys: Capture, tmp_path: Path) -> None:
         text = out(capsys, str(path))
         assert "\x1b" not in text
         assert "6,396,416 parameters" in text.splitlines()[0]
+
+
+@pytest.mark.parametrize("text", ["9" * 20_000, "x" * 20_000, "\x1b[31m", "8\n9", "a\x00b"])
+@pytest.mark.parametrize("option", ["--kv", "--batch", "--kv-dtype", "--set", "--context"])
+def test_hostile_values_are_shown_short_and_plain(capsys: Capture, option: str, text: str) -> None:
+    assert main(["gpt2", option, text]) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert error[:-1].isprintable()
+    assert len(error) < 400

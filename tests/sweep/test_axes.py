@@ -94,3 +94,13 @@ def test_what_is_no_expression(text: str) -> None:
 def test_a_division_by_zero_is_named() -> None:
     with pytest.raises(InputError, match="divides by zero"):
         value("4/(d-3)", d=3)
+
+
+def test_products_never_wrap() -> None:
+    names = {"a": np.array([2**62, 3]), "b": np.array([2**40, 5])}
+    ratio = Expression("a*b + 1", "x", names).value(names)
+    assert ratio.top.tolist() == [2**102 + 1, 16]
+    holds = Expression("a / b > 1e9 and a * b >= 15", "x", names, condition=True).holds(names)
+    assert [bool(value) for value in holds] == [False, False]
+    holds = Expression("b < 1000 * a", "x", names, condition=True).holds(names)
+    assert [bool(value) for value in holds] == [True, True]
