@@ -1,8 +1,8 @@
 """What a token sees: how many positions attention compares it with.
 
-Each class answers three questions in plain arithmetic: ``positions(n)``, what the n-th token of a
+Each class answers four questions in plain arithmetic: ``positions(n)``, what the n-th token of a
 sequence sees; ``pairs(n)``, the sum of that over n tokens, exact; ``kept(n)``, how many positions
-a cache holds after n tokens.
+a cache holds after n tokens; ``most``, how many positions a token can ever see, None for no limit.
 """
 
 from __future__ import annotations
@@ -14,6 +14,11 @@ from paramcalc.numbers import Num, minimum, triangle
 
 class Causal(NamedTuple):
     """Every position up to the token itself."""
+
+    @property
+    def most(self) -> None:
+        """No limit."""
+        return None
 
     def positions(self, n: Num) -> Num:
         """The n-th token sees n positions."""
@@ -32,6 +37,11 @@ class Window(NamedTuple):
     """The last ``size`` positions, the token itself included."""
 
     size: Num
+
+    @property
+    def most(self) -> Num:
+        """W."""
+        return self.size
 
     def positions(self, n: Num) -> Num:
         """min(n, W)."""
@@ -52,6 +62,11 @@ class Chunk(NamedTuple):
 
     size: Num
 
+    @property
+    def most(self) -> Num:
+        """C."""
+        return self.size
+
     def positions(self, n: Num) -> Num:
         """The place of token n inside its chunk."""
         return n - (n - 1) // self.size * self.size
@@ -71,6 +86,11 @@ class Sparse(NamedTuple):
 
     top_k: Num
 
+    @property
+    def most(self) -> Num:
+        """k."""
+        return self.top_k
+
     def positions(self, n: Num) -> Num:
         """min(n, k)."""
         return minimum(n, self.top_k)
@@ -86,6 +106,11 @@ class Sparse(NamedTuple):
 
 class Both(NamedTuple):
     """Every position of the sequence, before and after (encoders, cross attention)."""
+
+    @property
+    def most(self) -> None:
+        """No limit."""
+        return None
 
     def positions(self, n: Num) -> Num:
         """n."""
@@ -105,9 +130,14 @@ class BothWindow(NamedTuple):
 
     size: Num
 
+    @property
+    def most(self) -> Num:
+        """2 (W // 2) + 1."""
+        return self.size // 2 * 2 + 1
+
     def positions(self, n: Num) -> Num:
         """min(n, 2 (W // 2) + 1): a token far from both ends."""
-        return minimum(n, self.size // 2 * 2 + 1)
+        return minimum(n, self.most)
 
     def pairs(self, n: Num) -> Num:
         """n + 2 x the sum over tokens of min(tokens before, W // 2)."""

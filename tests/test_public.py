@@ -46,11 +46,7 @@ OPTIONS = {
     "list": ["--moe", "--dense", "--min", "--max", "--by", *SHARED],
     "compare": ["--context", "-n", "--batch", "--kv-dtype", *SHARED],
     "sweep": [
-        *(
-            o
-            for o in CARD
-            if o not in ("--tie", "--no-tie", "--gpt2", "--no-gpt2", "--gated", "--no-gated")
-        ),
+        *(o for o in CARD if o not in ("--no-tie", "--no-gpt2", "--no-gated")),
         "--dtype",
         "--columns",
         "--where",

@@ -40,6 +40,9 @@ def sweep(
     batch: Annotated[str | None, _axis("--batch", says="Sequences in the KV cache.")] = None,
     dtype: Annotated[str | None, _axis("--dtype", says="Formats of the weights.")] = None,
     kv_dtype: Annotated[str | None, _axis("--kv-dtype", says="Formats of the cache.")] = None,
+    tie: Annotated[str | None, _axis("--tie", says="Tied head: true, false or both.")] = None,
+    gated: Annotated[str | None, _axis("--gated", says="Gated FFN: true,false.")] = None,
+    gpt2: Annotated[str | None, _axis("--gpt2", says="As GPT-2: true,false.")] = None,
     set_: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="FIELD=VALUES", help="Any other field as an axis."),
@@ -134,6 +137,9 @@ def sweep(
         "batch": batch,
         "dtype": dtype,
         "kv_dtype": kv_dtype,
+        "tie_embeddings": tie,
+        "gated_ffn": gated,
+        "gpt2": gpt2,
     }
     given = [(name, text) for name, text in axes.items() if text is not None]
     for item in set_ or []:

@@ -25,7 +25,7 @@ class At(NamedTuple):
 
 
 class Quantity(NamedTuple):
-    """A named figure. ``of`` is a fold in plain arithmetic, except for the crossover, which solves;
+    """A named figure. ``of`` is a fold in plain arithmetic; the crossover solves, and may be None;
     ``needs_context`` says that it depends on the tokens in context."""
 
     key: str

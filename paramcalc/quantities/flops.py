@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from paramcalc.layout import is_literal
 from paramcalc.ledger import Ledger
-from paramcalc.numbers import Num, ceil_div
+from paramcalc.numbers import Num, ceil_div, maximum
 from paramcalc.sight import Causal, Chunk
 
 
@@ -73,15 +74,15 @@ def causal_links(n: Num) -> Num:
     return Causal().pairs(n)
 
 
-def crossover(ledger: Ledger) -> int | None:
-    """Return the smallest n at which a token's attention costs as much as its matmuls; ints only.
+def crossover(ledger: Ledger) -> Num | None:
+    """Return the smallest n at which a token's attention costs as much as its matmuls.
 
-    None where windows or chunks keep attention cheaper at every length.
+    None where windows or chunks keep attention cheaper at every length. Ints, or symbols where
+    ``equal_at`` takes them.
     """
     matmuls = matmul_per_token(ledger)
     chunks = {o.sight.size for o in ledger.operations if isinstance(o.sight, Chunk)}
-    # as if each token were the last of its chunk: never falls
-    start = _first(lambda n: _most(ledger, n) >= matmuls, _long_enough(ledger, matmuls))
+    start = equal_at(ledger, matmuls)  # as if each token were the last of its chunk
     if start is None or not chunks:
         return start
     # all chunks end together (a model has one size of them), and inside one attention only grows
@@ -92,21 +93,53 @@ def crossover(ledger: Ledger) -> int | None:
     return None if within is None else before + within
 
 
-def _most(ledger: Ledger, n: int) -> int:
-    return sum(
-        o.copies
-        * o.flops_per_pair
-        * (o.sight.kept(n) if isinstance(o.sight, Chunk) else o.sight.positions(n))
-        for o in ledger.operations
-    )
+def equal_at(ledger: Ledger, matmuls: Num) -> Num | None:
+    """Return the smallest n at which attention costs ``matmuls`` FLOPs a token; None if it cannot.
+
+    Every sight is taken as its n positions up to its most (for chunks: at their ends). Then
+    attention is a sum of a_i min(n, W_i) and the smallest of its straight lines
+    c + s n, one for every choice of windows that are full; it reaches M where the last of them
+    does: n = max ceil((M - c) / s). With symbols some layer must see without a limit, or whether
+    there is such an n depends on the shape; otherwise raises ``ValueError``.
+    """
+    free: Num = 0
+    limited: dict[Num, Num] = {}
+    for operation in ledger.operations:
+        work, most = operation.copies * operation.flops_per_pair, operation.sight.most
+        if most is None:
+            free = free + work
+        else:
+            limited[most] = limited.get(most, 0) + work
+    found: Num | None = None
+    for full, slope in _lines(free, limited):
+        if is_literal(slope, 0):
+            if type(full) is not int or type(matmuls) is not int:
+                raise ValueError("every layer has a window")
+            if full < matmuls:
+                return None
+            continue
+        n = ceil_div(matmuls - full, slope)
+        found = n if found is None else maximum(found, n)
+    return found
 
 
-def _long_enough(ledger: Ledger, matmuls: int) -> int:
-    """A length at which ``_most`` has reached the matmuls, or has stopped growing."""
-    high = 1
-    while _most(ledger, high) < matmuls and _most(ledger, high) < _most(ledger, 2 * high):
-        high *= 2
-    return 2 * high
+def _lines(free: Num, limited: dict[Num, Num]) -> list[tuple[Num, Num]]:
+    """The (constant, slope) pairs of ``equal_at``.
+
+    Known windows fill in the order of their sizes; symbols in any, so each choice is a line.
+    """
+    known = sorted(size for size in limited if type(size) is int)
+    orders = [known[:i] for i in range(len(known) + 1)]
+    for size in limited:
+        if type(size) is not int:
+            orders += [[*order, size] for order in orders]
+    return [
+        (
+            sum(limited[size] * size for size in order),
+            free + sum(work for size, work in limited.items() if size not in order),
+        )
+        for order in orders
+    ]
 
 
 def _first(holds: Callable[[int], bool], high: int) -> int | None:

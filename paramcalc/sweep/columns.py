@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
+from types import NoneType
 from typing import Any, NamedTuple, cast
 
 from paramcalc.build import ledger_of, plan
@@ -10,13 +12,17 @@ from paramcalc.deploy import formats
 from paramcalc.errors import InputError, did_you_mean
 from paramcalc.ledger import ROLES, Ledger
 from paramcalc.numbers import Num
-from paramcalc.quantities import params
+from paramcalc.quantities import flops, params
 from paramcalc.quantities.catalogue import CATALOGUE, At
+from paramcalc.sight import Chunk
 from paramcalc.sweep.grid import DEPLOYMENT, WORDS, Sheet, placed
+from paramcalc.sweep.intervals import formula_span
 from paramcalc.symbols import Formula, lift, symbol
 
 SOLVED = "attention_equals_matmuls_at"
-"""Not a fold: solved shape by shape, which a sweep does not do."""
+"""Not a fold: solved, in closed form where attention is not in chunks."""
+MOST_WINDOWS = 8
+"""Sizes of windows that vary: each doubles the lines of ``flops.equal_at``."""
 DEFAULT = ("params", "active_params", "flops_per_token", "weight_bytes", "kv_bytes")
 
 
@@ -32,7 +38,7 @@ class Column(NamedTuple):
 def known(axes: list[str]) -> dict[str, str]:
     """Return the names of all columns with their units."""
     names = {"model": "name"} | {axis: _unit_of(axis) for axis in axes}
-    names |= {key: q.unit for key, q in CATALOGUE.items() if key != SOLVED}
+    names |= {key: q.unit for key, q in CATALOGUE.items()}
     names["weight_bytes"] = "bytes"
     return names | {f"params_{role}": "parameters" for role in ROLES}
 
@@ -50,8 +56,6 @@ def check(names: list[str], axes: list[str]) -> None:
     columns = known(axes)
     for name in names:
         if name not in columns:
-            if name == SOLVED:
-                raise InputError(f"{name}: is solved for one shape at a time; use paramcalc MODEL")
             near = did_you_mean(name, columns) or "; paramcalc sweep --list-columns lists them"
             raise InputError(f"{name}: unknown column{near}")
 
@@ -83,7 +87,33 @@ def _column(
         value = sheet.words[name]
         text = str(value).lower() if isinstance(value, bool) else str(value)
         return Column(name, unit, None, text)
+    if name == SOLVED:
+        return Column(name, unit, _solved(sheet, ledger))
     return Column(name, unit, lift(_fold(sheet, name)(ledger, at)))
+
+
+def _solved(sheet: Sheet, ledger: Ledger) -> Formula:
+    """Raise ``InputError`` where some shapes may have no crossover, or none in closed form."""
+    sights = {operation.sight for operation in ledger.operations}
+    varied = {sight.most for sight in sights if type(sight.most) not in (int, NoneType)}
+    if any(isinstance(sight, Chunk) for sight in sights):
+        why = "has attention in chunks"
+    elif len(varied) > MOST_WINDOWS:
+        why = f"has more than {MOST_WINDOWS} windows that vary"
+    else:
+        why = "has a window in every layer, and some shapes none"
+        spans = {
+            name: (int(values.min()), int(values.max()))
+            for dim in sheet.dims
+            for name, values in dim.fields.items()
+            if dim.size
+        }
+        with suppress(ValueError, ZeroDivisionError):
+            formula = lift(flops.crossover(ledger))
+            formula_span(formula, spans)  # divides by zero if no layer without a window is left
+            return formula
+    name = sheet.model.name
+    raise InputError(f"{SOLVED}: {name} {why}; leave the column out, or use paramcalc {name}")
 
 
 def _fold(sheet: Sheet, name: str) -> Callable[[Ledger, At], Any]:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, cast
 from paramcalc.build import default_d_ff, ledger_of, plan
 from paramcalc.ledger import ROLES, Cache, Ledger, Operation, Tensor
 from paramcalc.model import Model
-from paramcalc.numbers import Num, ceil_div
+from paramcalc.numbers import Num
 from paramcalc.quantities import flops, params
 from paramcalc.sight import Both, Causal
 from paramcalc.symbolic import symbolic
@@ -231,10 +231,8 @@ def _compute(ledger: Ledger, n: Num) -> list[Step]:
     active = symbol("N" if used == held else "N_act", used)
     steps.append(_step("FLOPs", "the rule 6 N n", flops.six_n(cast(Num, active), n), "FLOPs"))
     if ledger.operations and all(type(o.sight) in (Causal, Both) for o in ledger.operations):
-        slope = sum(o.copies * o.flops_per_pair for o in ledger.operations)
-        steps.append(
-            _step("FLOPs", "attention = matmuls at n", ceil_div(cast(Num, m), slope), "tokens")
-        )
+        equal = cast(Num, flops.equal_at(ledger, cast(Num, m)))
+        steps.append(_step("FLOPs", "attention = matmuls at n", equal, "tokens"))
     return steps
 
 

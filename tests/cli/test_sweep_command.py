@@ -88,7 +88,10 @@ BAD = {
     "--ff 2*H --heads d_ff": "paramcalc: n_heads = d_ff: refers to itself",
     "--heads foo+1": "paramcalc: n_heads = foo+1: unknown name foo",
     "--d 4096 --columns parms": "paramcalc: parms: unknown column (did you mean params",
-    "--d 4096 --columns attention_equals_matmuls_at": "paramcalc: attention_equals_matmuls_at: is",
+    "--set window=1k,2k --columns attention_equals_matmuls_at": (
+        "paramcalc: attention_equals_matmuls_at: llama3-8b has a window in every layer"
+    ),
+    "--tie maybe": "paramcalc: tie_embeddings = maybe: ",
     "--d 4096 --where parms<3": "paramcalc: where = parms<3: unknown name parms (did you mean par",
     "--d 4096 --where open('x')": "paramcalc: where = open('x'): is no condition",
     "--d 4096 --where params<f(3)": "paramcalc: where = params<f(3): calls what cannot be called",

@@ -9,6 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import paramcalc
+from paramcalc.build import ledger_of, plan
+from paramcalc.quantities import flops
+from paramcalc.symbolic import symbolic
+from paramcalc.symbols import lift
 from tests.conftest import preset
 from tests.strategies import specs
 
@@ -59,6 +63,14 @@ def walked(model: paramcalc.Model, most: int) -> int | None:
 def test_crossover_by_walking(fields: dict[str, Any]) -> None:
     model = paramcalc.load({**TINY, **fields})
     assert model.flops.crossover == walked(model, 400)
+
+
+@pytest.mark.parametrize("windows", [(9, 300), (300, 9), (30, 30), (5, 5, 40), (1, 2, 3)])
+def test_crossover_in_symbols(windows: tuple[int, ...]) -> None:
+    layers = [*({"repeat": 1, "window": w} for w in windows), {"repeat": 2}]
+    model = paramcalc.load({**TINY, "L": len(windows) + 2, "layers": layers})
+    symbols, _ = symbolic(model.spec, 10)
+    assert lift(flops.crossover(ledger_of(plan(symbols)))).value == walked(model, 1000)
 
 
 def test_training_is_three_forwards_and_the_rule_is_six_n() -> None:

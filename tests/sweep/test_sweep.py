@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import paramcalc
 from paramcalc.deploy import formats
+from paramcalc.errors import InputError
 from paramcalc.ledger import ROLES
 from paramcalc.model import Model
 from paramcalc.quantities.catalogue import CATALOGUE, At
@@ -61,6 +62,49 @@ GRIDS: list[tuple[str, dict[str, str]]] = [
     ("bert-base", {"n_positions": "16,32", "d": "768", "H": "6,12,13"}),
     ("deepseek-v3.2", {"context": "1k,4k", "mla.index_top_k": "512,2k"}),
 ]  # fmt: skip
+
+
+CROSSOVERS: list[tuple[str, dict[str, str]]] = [
+    ("llama3-8b", {"L": "1,3,40", "d": "4096,8192", "H": "d/128", "kv": "1,8"}),
+    ("llama3-8b", {"E": "0,4,8", "k": "1:9:4", "ff": "512,1k"}),
+    ("gpt2", {"tie": "true,false", "d": "96:1536:96"}),
+    ("gemma3-27b", {"L": "6:14", "window": "512,1k,40k,400k", "ff": "256,21504"}),
+    ("gpt-oss-20b", {"window": "16:256:16", "d": "1024:2048:256"}),
+    ("t5-small", {"L": "1,6", "encoder.n_layers": "2,6"}),
+    ("mimo-v2-flash", {"L": "2:20:3", "kv": "4,64"}),
+]
+
+
+@pytest.mark.parametrize(("name", "axes"), CROSSOVERS)
+def test_the_crossover_is_where_attention_reaches_the_matmuls(
+    name: str, axes: dict[str, str]
+) -> None:
+    fields = [a.field for a in Plan(Request((name,), tuple(axes.items()))).axes]
+    plan = Plan(Request((name,), tuple(axes.items()), columns=(*fields, SOLVED)))
+    rows = list(walked(plan))
+    assert len(rows) == plan.rows > 1
+    for row in rows:
+        n = row.pop(SOLVED)
+        switches = {k: v == "true" if v in ("true", "false") else v for k, v in row.items()}
+        found = preset(name).with_(**switches).flops
+        assert found.attention_per_token(n) >= found.matmul_per_token, row
+        assert n == 1 or found.attention_per_token(n - 1) < found.matmul_per_token, row
+
+
+@pytest.mark.parametrize(
+    ("name", "axes", "says"),
+    [
+        ("llama4-maverick", {"L": "3,48"}, "chunks"),
+        ("gemma3-27b", {"L": "1:14"}, "a window in every layer"),
+        ("llama3-8b", {"window": "100,9k"}, "a window in every layer"),
+    ],
+)
+def test_a_crossover_that_may_not_exist_is_refused(
+    name: str, axes: dict[str, str], says: str
+) -> None:
+    plan = Plan(Request((name,), tuple(axes.items()), columns=(SOLVED,)))
+    with pytest.raises(InputError, match=says):
+        assert plan.tables
 
 
 @pytest.mark.parametrize(("name", "axes"), GRIDS, ids=lambda v: v if isinstance(v, str) else "")
