@@ -10,6 +10,7 @@ A value is exact: a numerator over a denominator, each an int or an integer arra
 from __future__ import annotations
 
 import ast
+import copy
 import re
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
@@ -66,6 +67,19 @@ class Expression:
             if isinstance(error, InputError):
                 raise
             raise self._refuse("cannot be read", "check its signs and brackets") from None
+
+    def conjuncts(self) -> list[Expression]:
+        """Return the conditions that must all hold for this one: it, split at its outer ``and``."""
+        if not (isinstance(self.tree, ast.BoolOp) and isinstance(self.tree.op, ast.And)):
+            return [self]
+        found: list[Expression] = []
+        for value in self.tree.values:
+            part = copy.copy(self)
+            part.tree = value
+            used = {node.id for node in ast.walk(value) if isinstance(node, ast.Name)}
+            part.names = self.names & used
+            found += part.conjuncts()
+        return found
 
     def _refuse(self, what: str, fix: str) -> InputError:
         return InputError(f"{self.where} = {self.text}: {what}; {fix}")

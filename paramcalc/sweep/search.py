@@ -1,14 +1,18 @@
 """Search: count rows that meet conditions, and find the best of them, without walking the grid.
 
-A box is a range in every dimension. Bounds over it tell whether the conditions hold everywhere in
-it (its rows are counted without being looked at), nowhere (it is dropped), or cannot be told: then
-it is halved, or, once it is small, walked; only the dimensions that the conditions use are. The
-answers are those of walking, to the row.
+A box is a range in every dimension. Bounds over it tell whether a condition holds everywhere in it
+(then it is no longer asked), nowhere (the box is dropped), or cannot be told. What is left of the
+conditions uses some of the dimensions. If they fall into groups that share none, each group is
+counted by itself and the counts are multiplied; otherwise the box is halved, along dimensions that
+hold groups together first, or, once it is small, walked. The answers are those of walking, to the
+row.
 """
 
 from __future__ import annotations
 
 import heapq
+from collections import Counter
+from collections.abc import Iterable
 from itertools import count as counter
 from math import prod
 from typing import Any, NamedTuple
@@ -16,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from paramcalc.sweep.compiled import formula_value, symbols_of
+from paramcalc.sweep.expressions import Expression
 from paramcalc.sweep.intervals import Span, decide, formula_span
 from paramcalc.sweep.request import Plan
 from paramcalc.sweep.table import Table
@@ -26,23 +31,28 @@ Box = tuple[tuple[int, int], ...]
 
 WALK = 262_144
 """Rows of the dimensions in use that are walked rather than halved again."""
+MOST_TIED = 65_536
+"""Combinations of dimensions shared by conditions that are fixed one by one."""
 
 
 class _Searched:
     """A table with what a search asks of it."""
 
-    def __init__(self, plan: Plan, table: Table, names: list[str]) -> None:
-        self.plan, self.table = plan, table
+    def __init__(self, plan: Plan, table: Table, names: set[str]) -> None:
+        self.table = table
+        self.conditions = [part for condition in plan.where for part in condition.conjuncts()]
         by_name = {c.name: c for c in table.numeric}
         self.formulas: dict[str, Formula] = {}
-        for name in names:
+        for name in sorted(names):
             formula = by_name[name].formula
             assert formula is not None
             self.formulas[name] = formula
         self.dtypes = dict(zip(by_name, table.dtypes, strict=True))
         self.dims = table.sheet.dims
-        used = {s for formula in self.formulas.values() for s in symbols_of(formula)}
-        self.used = [i for i, dim in enumerate(self.dims) if used & dim.fields.keys()]
+        self.uses = {
+            name: [i for i, dim in enumerate(self.dims) if symbols_of(f) & dim.fields.keys()]
+            for name, f in self.formulas.items()
+        }
         self.whole: Box = tuple((0, dim.size) for dim in self.dims)
         self.rising = {
             name: bool(np.all(values[1:] >= values[:-1]))
@@ -50,10 +60,14 @@ class _Searched:
             for name, values in dim.fields.items()
         }
 
-    def spans(self, box: Box) -> dict[str, Span]:
-        """The bounds of each column in question over a box."""
+    def used(self, names: Iterable[str]) -> list[int]:
+        """The dimensions that some columns depend on."""
+        return sorted({i for name in names for i in self.uses[name]})
+
+    def spans(self, box: Box, names: Iterable[str]) -> dict[str, Span]:
+        """The bounds of some columns over a box."""
         symbols: dict[str, Span] = {}
-        for i in self.used:
+        for i in self.used(names):
             low, high = box[i]
             for name, values in self.dims[i].fields.items():
                 if self.rising[name]:
@@ -61,72 +75,113 @@ class _Searched:
                 else:
                     part = values[low:high]
                     symbols[name] = int(part.min()), int(part.max())
-        return {name: formula_span(f, symbols) for name, f in self.formulas.items()}
+        return {name: formula_span(self.formulas[name], symbols) for name in names}
 
-    def verdict(self, spans: dict[str, Span]) -> bool | None:
-        """Whether all conditions hold everywhere, some nowhere, or it cannot be told."""
-        found = [decide(condition, spans) for condition in self.plan.where]
-        return False if False in found else None if None in found else True
+    def left(self, box: Box, conditions: list[Expression]) -> list[Expression] | None:
+        """The conditions that cannot be told over a box; None if one holds nowhere in it."""
+        spans = self.spans(box, _names(conditions))
+        found = []
+        for condition in conditions:
+            verdict = decide(condition, spans)
+            if verdict is False:
+                return None
+            if verdict is None:
+                found.append(condition)
+        return found
 
-    def small(self, box: Box) -> bool:
-        """Whether the dimensions in use are few enough rows to walk."""
-        return prod(box[i][1] - box[i][0] for i in self.used) <= WALK
-
-    def halves(self, box: Box) -> list[Box]:
-        """Cut a box in two along its longest dimension in use."""
-        i = max(self.used, key=lambda i: box[i][1] - box[i][0])
-        low, high = box[i]
-        middle = (low + high) // 2
-        return [(*box[:i], part, *box[i + 1 :]) for part in ((low, middle), (middle, high))]
-
-    def evaluate(self, box: Box) -> dict[str, Array]:
-        """Each column in question over the dimensions in use, one axis a dimension."""
+    def evaluate(self, box: Box, dims: list[int], names: Iterable[str]) -> dict[str, Array]:
+        """Some columns over the dimensions they depend on, one axis a dimension."""
         arrays: dict[str, Any] = {}
-        shape = [box[i][1] - box[i][0] for i in self.used]
-        for place, i in enumerate(self.used):
-            own = [1] * len(self.used)
+        shape = _shape(box, dims)
+        for place, i in enumerate(dims):
+            own = [1] * len(dims)
             own[place] = shape[place]
             for name, values in self.dims[i].fields.items():
                 arrays[name] = values[slice(*box[i])].reshape(own)
         result = {}
-        for name, formula in self.formulas.items():
+        for name in names:
             dtype = self.dtypes[name]
             typed = {n: v.astype(dtype, copy=False) for n, v in arrays.items()}
-            value = np.asarray(formula_value(formula, typed, {}), dtype)
+            value = np.asarray(formula_value(self.formulas[name], typed, {}), dtype)
             result[name] = np.broadcast_to(value, shape)
         return result
 
-    def mask(self, columns: dict[str, Array], box: Box) -> Array:
-        """Where the conditions hold over ``evaluate``'s columns."""
-        result = np.ones([box[i][1] - box[i][0] for i in self.used], dtype=bool)
-        for condition in self.plan.where:
-            result &= condition.holds(columns)
-        return result
+    def count(self, whole: Box, conditions: list[Expression]) -> int:
+        """How many rows of a box meet some conditions."""
+        total = 0
+        stack = [(whole, conditions)]
+        while stack:
+            box, asked = stack.pop()
+            left = self.left(box, asked)
+            if left is None:
+                continue
+            dims = self.used(_names(left))
+            groups = self.groups(box, left, set())
+            idle = prod(_shape(box, [i for i in range(len(box)) if i not in dims]))
+            if not left:
+                total += idle
+            elif len(groups) > 1:
+                total += idle * prod(self.count(self.only(box, own), own) for own in groups)
+            elif prod(_shape(box, dims)) <= WALK:
+                columns = self.evaluate(box, dims, _names(left))
+                total += int(np.count_nonzero(_mask(left, columns, _shape(box, dims)))) * idle
+            else:
+                stack += [(half, left) for half in _halves(box, self.ties(box, left) or dims)]
+        return total
 
-    def idle(self, box: Box) -> int:
-        """Rows of the dimensions that nothing in question uses."""
-        return prod(high - low for i, (low, high) in enumerate(box) if i not in self.used)
+    def groups(self, box: Box, left: list[Expression], apart: set[int]) -> list[list[Expression]]:
+        """Conditions in groups that share no dimension; single values and ``apart`` tie nothing."""
+        groups: list[tuple[set[int], list[Expression]]] = []
+        for condition in left:
+            own = {i for i in self.used(condition.names) if box[i][1] - box[i][0] > 1} - apart
+            near = [group for group in groups if group[0] & own]
+            groups = [group for group in groups if not group[0] & own]
+            merged = [part for group in near for part in group[1]]
+            groups.append((own.union(*(group[0] for group in near)), [*merged, condition]))
+        return [parts for _, parts in groups]
+
+    def only(self, box: Box, conditions: list[Expression]) -> Box:
+        """A box with one value in the dimensions that some conditions do not use."""
+        dims = self.used(_names(conditions))
+        return tuple(r if i in dims else (r[0], r[0] + 1) for i, r in enumerate(box))
+
+    def ties(self, box: Box, left: list[Expression]) -> list[int]:
+        """The dimensions that hold groups of conditions together, if they are worth fixing."""
+        uses = Counter(i for c in left for i in self.used(c.names) if box[i][1] - box[i][0] > 1)
+        shared = [i for i, number in uses.items() if number > 1]
+        worth = prod(_shape(box, shared)) <= MOST_TIED
+        return shared if worth and len(self.groups(box, left, set(shared))) > 1 else []
+
+
+def _names(conditions: list[Expression]) -> set[str]:
+    return {name for condition in conditions for name in condition.names}
+
+
+def _shape(box: Box, dims: list[int]) -> list[int]:
+    return [box[i][1] - box[i][0] for i in dims]
+
+
+def _halves(box: Box, dims: list[int]) -> list[Box]:
+    """Cut a box in two along the longest of some dimensions."""
+    i = max(dims, key=lambda i: box[i][1] - box[i][0])
+    low, high = box[i]
+    middle = (low + high) // 2
+    return [(*box[:i], part, *box[i + 1 :]) for part in ((low, middle), (middle, high))]
+
+
+def _mask(conditions: list[Expression], columns: dict[str, Array], shape: list[int]) -> Array:
+    """Where the conditions hold over ``evaluate``'s columns."""
+    result = np.ones(shape, dtype=bool)
+    for condition in conditions:
+        result &= condition.holds(columns)
+    return result
 
 
 def count(plan: Plan) -> int:
     """Return how many rows meet the conditions."""
-    names = sorted({name for condition in plan.where for name in condition.names})
-    total = 0
-    for table in plan.tables:
-        searched = _Searched(plan, table, names)
-        stack = [searched.whole]
-        while stack:
-            box = stack.pop()
-            verdict = searched.verdict(searched.spans(box))
-            if verdict:
-                total += prod(high - low for low, high in box)
-            elif verdict is None:
-                if searched.small(box):
-                    mask = searched.mask(searched.evaluate(box), box)
-                    total += int(np.count_nonzero(mask)) * searched.idle(box)
-                else:
-                    stack += searched.halves(box)
-    return total
+    names = _names(plan.where)
+    found = (_Searched(plan, table, names) for table in plan.tables)
+    return sum(searched.count(searched.whole, searched.conditions) for searched in found)
 
 
 class Row(NamedTuple):
@@ -142,7 +197,7 @@ def best(plan: Plan) -> list[Row]:
     """Return the best rows that meet the conditions, best first, ties in row order."""
     by, size = plan.sort[0], plan.request.top or 1
     sign = -1 if plan.request.descending else 1
-    names = sorted({by, *(name for condition in plan.where for name in condition.names)})
+    names = {by, *_names(plan.where)}
     order, start = counter(), 0
     heap: list[tuple[Any, int, int, _Searched, Box]] = []
     for table in plan.tables:
@@ -166,13 +221,15 @@ def best(plan: Plan) -> list[Row]:
         bound, first, _, searched, box = heapq.heappop(heap)
         if len(found) == size and (bound, first) > (found[-1].key, found[-1].number):
             break
-        if searched.verdict(searched.spans(box)) is False:
+        left = searched.left(box, searched.conditions)
+        if left is None:
             continue
-        if searched.small(box):
-            rows = _rows(searched, box, by, sign, size, starts[id(searched.table)])
+        dims = searched.used({by, *_names(left)})
+        if prod(_shape(box, dims)) <= WALK:
+            rows = _rows(searched, box, dims, left, (by, sign, size), starts[id(searched.table)])
             found = sorted([*found, *rows], key=lambda row: (row.key, row.number))[:size]
             continue
-        for half in searched.halves(box):
+        for half in _halves(box, dims):
             number = starts[id(searched.table)] + _row_number(searched, [low for low, _ in half])
             key = _bound(searched, half, by, sign)
             heapq.heappush(heap, (key, number, next(order), searched, half))
@@ -180,7 +237,7 @@ def best(plan: Plan) -> list[Row]:
 
 
 def _bound(searched: _Searched, box: Box, by: str, sign: int) -> Any:
-    low, high = searched.spans(box)[by]
+    low, high = searched.spans(box, [by])[by]
     return low if sign > 0 else -high
 
 
@@ -191,10 +248,19 @@ def _row_number(searched: _Searched, place: list[int]) -> int:
     return number
 
 
-def _rows(searched: _Searched, box: Box, by: str, sign: int, size: int, start: int) -> list[Row]:
+def _rows(
+    searched: _Searched,
+    box: Box,
+    dims: list[int],
+    left: list[Expression],
+    order: tuple[str, int, int],
+    start: int,
+) -> list[Row]:
     """The best rows of a small box: over the dimensions in use, then the first of the rest."""
-    columns = searched.evaluate(box)
-    index = np.flatnonzero(searched.mask(columns, box))
+    by, sign, size = order
+    columns = searched.evaluate(box, dims, {by, *_names(left)})
+    shape = _shape(box, dims)
+    index = np.flatnonzero(_mask(left, columns, shape))
     if not len(index):
         return []
     keys = (columns[by].reshape(-1) * sign)[index]
@@ -202,17 +268,16 @@ def _rows(searched: _Searched, box: Box, by: str, sign: int, size: int, start: i
         limit = np.partition(keys, size - 1)[size - 1]
         near = np.flatnonzero(keys <= limit)
         index, keys = index[near], keys[near]
-    shape = [box[i][1] - box[i][0] for i in searched.used]
     places = np.stack(np.unravel_index(index, shape), axis=1) if shape else np.zeros((1, 0), int)
     firsts = []
     for own, key in zip(places.tolist(), keys.tolist(), strict=True):
         place = [low for low, _ in box]
-        for i, offset in zip(searched.used, own, strict=True):
+        for i, offset in zip(dims, own, strict=True):
             place[i] = box[i][0] + offset
         firsts.append((key, _row_number(searched, place), place))
     firsts.sort(key=lambda item: item[:2])
-    others = [i for i in range(len(box)) if i not in searched.used]
-    spare = [box[i][1] - box[i][0] for i in others]
+    others = [i for i in range(len(box)) if i not in dims]
+    spare = _shape(box, others)
     rows = []
     for key, _, place in firsts[:size]:
         for step in range(min(size, prod(spare))):

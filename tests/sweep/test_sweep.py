@@ -188,7 +188,7 @@ def small_grids(draw: st.DrawFn) -> Request:
     limit = st.sampled_from(["1e5", "2e6", "1e7", "5e8", "1e10"])
     sign = st.sampled_from(["<", "<=", ">", ">=", "!="])
     where = []
-    for _ in range(draw(st.integers(0, 2))):
+    for _ in range(draw(st.integers(0, 3))):
         one = f"{draw(column)} {draw(sign)} {draw(limit)}"
         two = f"{draw(column)} / {draw(column)} {draw(sign)} {draw(st.sampled_from(['2', '1000']))}"
         word = draw(st.sampled_from(["and", "or"]))
@@ -205,7 +205,7 @@ def small_grids(draw: st.DrawFn) -> Request:
 
 
 @settings(deadline=None, max_examples=60)
-@given(small_grids(), st.sampled_from([50, 1_000, 262_144]))
+@given(small_grids(), st.sampled_from([1, 7, 50, 1_000, 262_144]))
 def test_a_search_gives_what_walking_gives(request: Request, walk: int) -> None:
     plan = Plan(request.__class__(**{**request.__dict__, "columns": (request.by or "",)}))
     rows = [
@@ -242,6 +242,27 @@ def test_a_grid_of_10_to_the_12_is_not_walked() -> None:
                 keys += [4 * layers * 8 * 128 * n * b for b in fits]
     assert search.count(plan) == expected
     assert [row.key for row in search.best(plan)] == [min(keys)] * 20
+
+
+def test_conditions_that_share_one_axis_are_counted_apart() -> None:
+    axes = (
+        ("d", "128:12800:128"), ("L", "1:100"), ("ff", "256:25600:256"), ("V", "1k:100k:1k"),
+        ("context", "1k:100k:1k"), ("batch", "1:100"), ("head_dim", "128"),
+    )  # fmt: skip
+    where = ("params < 8e9 and kv_bytes <= 2e9",)
+    plan = Plan(Request(axes=axes, columns=("params",), where=where, top=3, by="params"))
+    d, ff, v = np.meshgrid(
+        128 * np.arange(1, 101), 256 * np.arange(1, 101), 1000 * np.arange(1, 101), indexing="ij"
+    )
+    tokens = 1024 * np.multiply.outer(np.arange(1, 101), np.arange(1, 101))
+    expected = 0
+    for layers in range(1, 101):
+        layer = 2 * d + 2 * (32 + 8) * 128 * d + 3 * d * ff
+        fits = np.count_nonzero(2 * v * d + d + layers * layer < 8 * 10**9)
+        expected += fits * np.count_nonzero(4 * layers * 8 * 128 * tokens <= 2 * 10**9)
+    assert search.count(plan) == expected
+    smallest = 2 * 1000 * 128 + 128 + 2 * 128 + 80 * 128 * 128 + 3 * 128 * 256
+    assert [row.key for row in search.best(plan)] == [smallest] * 3
 
 
 def test_the_pareto_front_by_comparing_every_pair() -> None:
