@@ -116,7 +116,8 @@ class _Searched:
             if left is None:
                 continue
             dims = self.used(_names(left))
-            groups = self.groups(box, left, set())
+            uses = [self.wide(box, condition.names) for condition in left]
+            groups = [[left[i] for i in group] for group in _groups(uses)]
             idle = prod(_shape(box, [i for i in range(len(box)) if i not in dims]))
             if not left:
                 total += idle
@@ -126,31 +127,68 @@ class _Searched:
                 columns = self.evaluate(box, dims, _names(left))
                 total += int(np.count_nonzero(_mask(left, columns, _shape(box, dims)))) * idle
             else:
-                stack += [(half, left) for half in _halves(box, self.ties(box, left) or dims)]
+                stack += [(half, left) for half in _halves(box, _ties(box, uses) or dims)]
         return total
 
-    def groups(self, box: Box, left: list[Expression], apart: set[int]) -> list[list[Expression]]:
-        """Conditions in groups that share no dimension; single values and ``apart`` tie nothing."""
-        groups: list[tuple[set[int], list[Expression]]] = []
-        for condition in left:
-            own = {i for i in self.used(condition.names) if box[i][1] - box[i][0] > 1} - apart
-            near = [group for group in groups if group[0] & own]
-            groups = [group for group in groups if not group[0] & own]
-            merged = [part for group in near for part in group[1]]
-            groups.append((own.union(*(group[0] for group in near)), [*merged, condition]))
-        return [parts for _, parts in groups]
+    def wide(self, box: Box, names: Iterable[str]) -> set[int]:
+        """The dimensions that some columns depend on and that have several values in a box."""
+        return {i for i in self.used(names) if box[i][1] - box[i][0] > 1}
 
     def only(self, box: Box, conditions: list[Expression]) -> Box:
         """A box with one value in the dimensions that some conditions do not use."""
         dims = self.used(_names(conditions))
         return tuple(r if i in dims else (r[0], r[0] + 1) for i, r in enumerate(box))
 
-    def ties(self, box: Box, left: list[Expression]) -> list[int]:
-        """The dimensions that hold groups of conditions together, if they are worth fixing."""
-        uses = Counter(i for c in left for i in self.used(c.names) if box[i][1] - box[i][0] > 1)
-        shared = [i for i, number in uses.items() if number > 1]
-        worth = prod(_shape(box, shared)) <= MOST_TIED
-        return shared if worth and len(self.groups(box, left, set(shared))) > 1 else []
+    def first(self, whole: Box, conditions: list[Expression], size: int) -> list[list[int]]:
+        """The places of the first rows of a box that meet some conditions, in row order."""
+        found: list[list[int]] = []
+        stack = [whole] if self.count(whole, conditions) else []
+        while stack and len(found) < size:
+            box = stack.pop()
+            left = self.left(box, conditions)
+            if left is None:
+                continue
+            every = list(range(len(box)))
+            shape = _shape(box, every)
+            if left and prod(shape) > WALK:
+                stack += reversed(_halves(box, [next(i for i in every if shape[i] > 1)]))
+                continue
+            index: Iterable[int] = range(min(size, prod(shape)))
+            if left:
+                columns = self.evaluate(box, every, _names(left))
+                index = np.flatnonzero(_mask(left, columns, shape))[:size].tolist()
+            lows = [low for low, _ in box]
+            found += [_at(lows, step, shape) for step in index]
+        return found[:size]
+
+
+def _at(lows: list[int], step: int, shape: list[int]) -> list[int]:
+    places = np.unravel_index(step, shape) if shape else ()
+    return [low + int(place) for low, place in zip(lows, places, strict=True)]
+
+
+def _groups(uses: list[set[int]]) -> list[list[int]]:
+    """Sets of dimensions, by number, in groups that share none; the first group holds the first."""
+    groups: list[tuple[set[int], list[int]]] = []
+    for number, own in enumerate(uses):
+        near = [group for group in groups if group[0] & own]
+        merged = set(own).union(*(group[0] for group in near))
+        members = sorted([*(i for group in near for i in group[1]), number])
+        groups = [*(group for group in groups if not group[0] & own), (merged, members)]
+    return sorted(members for _, members in groups)
+
+
+def _ties(box: Box, uses: list[set[int]]) -> list[int]:
+    """The dimensions that hold groups together, if they are few enough to be fixed one by one."""
+    widest = [
+        own
+        for i, own in enumerate(uses)
+        if not any(own < other or (own == other and j < i) for j, other in enumerate(uses))
+    ]
+    times = Counter(i for own in widest for i in own)
+    shared = {i for i, number in times.items() if number > 1}
+    apart = len(_groups([own - shared for own in uses])) > 1
+    return sorted(shared) if apart and prod(_shape(box, sorted(shared))) <= MOST_TIED else []
 
 
 def _names(conditions: list[Expression]) -> set[str]:
@@ -224,12 +262,17 @@ def best(plan: Plan) -> list[Row]:
         left = searched.left(box, searched.conditions)
         if left is None:
             continue
-        dims = searched.used({by, *_names(left)})
+        uses = [searched.wide(box, [by]), *(searched.wide(box, c.names) for c in left)]
+        near = [left[i - 1] for i in _groups(uses)[0][1:]]
+        dims = searched.used({by, *_names(near)})
         if prod(_shape(box, dims)) <= WALK:
-            rows = _rows(searched, box, dims, left, (by, sign, size), starts[id(searched.table)])
+            far = [condition for condition in left if condition not in near]
+            rows = _rows(
+                searched, box, dims, (near, far), (by, sign, size), starts[id(searched.table)]
+            )
             found = sorted([*found, *rows], key=lambda row: (row.key, row.number))[:size]
             continue
-        for half in _halves(box, dims):
+        for half in _halves(box, _ties(box, uses) or dims):
             number = starts[id(searched.table)] + _row_number(searched, [low for low, _ in half])
             key = _bound(searched, half, by, sign)
             heapq.heappush(heap, (key, number, next(order), searched, half))
@@ -252,15 +295,17 @@ def _rows(
     searched: _Searched,
     box: Box,
     dims: list[int],
-    left: list[Expression],
+    conditions: tuple[list[Expression], list[Expression]],
     order: tuple[str, int, int],
     start: int,
 ) -> list[Row]:
-    """The best rows of a small box: over the dimensions in use, then the first of the rest."""
+    """The best rows of a small box: by the conditions that share dimensions with the column, over
+    those dimensions; for each the first rows over the others that meet the conditions on them."""
     by, sign, size = order
-    columns = searched.evaluate(box, dims, {by, *_names(left)})
+    own, far = conditions
+    columns = searched.evaluate(box, dims, {by, *_names(own)})
     shape = _shape(box, dims)
-    index = np.flatnonzero(_mask(left, columns, shape))
+    index = np.flatnonzero(_mask(own, columns, shape))
     if not len(index):
         return []
     keys = (columns[by].reshape(-1) * sign)[index]
@@ -276,16 +321,12 @@ def _rows(
             place[i] = box[i][0] + offset
         firsts.append((key, _row_number(searched, place), place))
     firsts.sort(key=lambda item: item[:2])
-    others = [i for i in range(len(box)) if i not in dims]
-    spare = _shape(box, others)
+    fixed = tuple((r[0], r[0] + 1) if i in dims else r for i, r in enumerate(box))
+    others = searched.first(fixed, far, size)
     rows = []
     for key, _, place in firsts[:size]:
-        for step in range(min(size, prod(spare))):
-            here = list(place)
-            for i, offset in zip(
-                others, np.unravel_index(step, spare) if spare else (), strict=True
-            ):
-                here[i] = box[i][0] + int(offset)
+        for other in others:
+            here = [place[i] if i in dims else other[i] for i in range(len(box))]
             own_number = _row_number(searched, here)
             rows.append(Row(key, start + own_number, searched.table, own_number))
     return rows
