@@ -174,7 +174,7 @@ class Model:
         """Bytes."""
         return Memory(self.ledger, self.context)
 
-    def with_(self, **fields: Any) -> Model:
+    def with_(self, /, **fields: Any) -> Model:
         """Return this model with fields of its spec changed, all rules checked again.
 
         Fields take their full or short names. Raises ``SpecError``.
@@ -202,5 +202,7 @@ def changed(spec: ModelSpec, fields: dict[str, Any]) -> ModelSpec:
         return ModelSpec.model_validate(data)
     except ValidationError as error:
         raise SpecError(spelling.explain(error)) from None
+    except RecursionError:
+        raise SpecError("nested too deeply for a specification; flatten it") from None
     except ValueError as error:
         raise SpecError(str(error)) from None

@@ -41,7 +41,8 @@ def check(spec: ModelSpec) -> None:
         )
     if spec.pooler and spec.causal:
         fail("pooler", "true", "belongs to an encoder", "set causal: false")
-    if spec.share_layers and len(groups(spec, spec)) > 1:
+    kinds = [groups(stack, spec) for stack in (spec, spec.encoder) if stack is not None]
+    if spec.share_layers and any(len(stack) > 1 for stack in kinds):
         fail("share_layers", "true", "needs layers of one kind", "remove layers")
     chunks = [group.view for group in groups(spec, spec) if group.view.limit("chunk") is not None]
     for view in chunks[1:]:
@@ -119,7 +120,8 @@ def _layer_fits(view: View, spec: ModelSpec) -> Iterator[Fit]:
             "n_kv_heads must divide n_heads",
             lambda: (f"must divide n_heads = {heads}", f"take one of {_near(heads, kv)}"),
         )
-    if view.get("mla") is None and view.get("head_dim") is None:
+    plain = view.get("mla") is None or spec.encoder is not None  # cross attention always is
+    if plain and view.get("head_dim") is None:
         yield Fit(
             view.where("n_heads"),
             heads,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from decimal import Decimal, InvalidOperation
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
@@ -35,6 +37,9 @@ TOKEN_FIELDS = frozenset({"context", "n_positions", "window", "chunk", "index_to
 _TEXT = frozenset(
     {"name", "label", "source", "published", "where", "note", "hub", "norm", "qk_norm"}
 )
+MOST_PLACES = 60
+"""Decimal places of a size; more cannot be whole."""
+_THOUSANDS = re.compile(r"[-+]?\d{1,3}(,\d{3})+\D*")
 _SUFFIXES = {"k": 1, "m": 2, "b": 3, "g": 3, "t": 4}
 
 
@@ -44,17 +49,21 @@ def parse_size(text: str, *, tokens: bool = False) -> int:
     With ``tokens`` a step is 1,024 (8k = 8,192), else 1,000. Raises ``ValueError`` if the text is
     no number or the result is not whole.
     """
-    plain = text.strip().replace(",", "").replace("_", "")
+    plain = text.strip().replace("_", "")
+    if _THOUSANDS.fullmatch(plain):
+        plain = plain.replace(",", "")
     power = _SUFFIXES.get(plain[-1:].lower(), 0)
     number = plain[:-1] if power else plain
     try:
-        value = Decimal(number)
+        value = Decimal(number) if number.isascii() else Decimal("")
     except InvalidOperation:
         raise ValueError(f"{text!r} is not a number; write it as 4096, 8k, 1.5M or 7B") from None
     if not value.is_finite() or value.adjusted() > 40:
         raise ValueError(f"{text!r} is too large to be a size")
-    scaled = value * (1024 if tokens else 1000) ** power
-    if scaled != scaled.to_integral_value():
+    whole = value.as_tuple().exponent
+    scaled = Fraction(value if not isinstance(whole, int) or whole > -MOST_PLACES else "0.1")
+    scaled *= (1024 if tokens else 1000) ** power
+    if scaled.denominator != 1:
         raise ValueError(f"{text!r} is not a whole number")
     return int(scaled)
 

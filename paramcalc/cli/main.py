@@ -10,6 +10,7 @@ import os
 import re
 import sys
 from importlib import import_module
+from io import TextIOWrapper
 from typing import Any
 
 import typer
@@ -123,6 +124,7 @@ def main(argv: list[str]) -> int:
     """Run one command line and return its exit code: 0, 2 for bad input, 130 if interrupted."""
     from paramcalc.errors import ParamcalcError
 
+    _settle_streams()
     click_error = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
     try:
         result = app(argv, standalone_mode=False, prog_name="paramcalc")
@@ -140,6 +142,16 @@ def main(argv: list[str]) -> int:
         _drop_output()
         return _fault(f"standard output: {(error.strerror or 'cannot be written').lower()}")
     return result if isinstance(result, int) else 0
+
+
+def _settle_streams() -> None:
+    """Letters that an output cannot hold become ?, and a width that is no number is not one."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")
+    for name in ("COLUMNS", "LINES"):
+        if not (size := os.environ.get(name, "1")).isascii() or not size.isdecimal():
+            del os.environ[name]
 
 
 def _hint(message: str, argv: list[str]) -> str:

@@ -58,7 +58,8 @@ _SAME = {
 
 def find(name: str) -> Format:
     """Return the format of that name (``fp16`` is ``bf16`` in size). Raises ``InputError``."""
-    key = _SAME.get(name.lower(), name.lower())
+    plain = str(name).lower()
+    key = _SAME.get(plain, plain)
     if key not in FORMATS:
         near = did_you_mean(key, FORMATS)
         raise InputError(f"dtype = {name}: unknown format{near}; take one of {', '.join(FORMATS)}")

@@ -35,8 +35,8 @@ def tied(ledger: Ledger) -> Num:
 
 
 def is_tied(tensor: Tensor) -> bool:
-    """Whether a tensor is used but stored elsewhere (a literal 0 copies: structure, not a size)."""
-    return type(tensor.copies) is int and tensor.copies == 0
+    """Whether a head is used but stored elsewhere (a literal 0 copies: structure, not a size)."""
+    return tensor.role == "head" and type(tensor.copies) is int and tensor.copies == 0
 
 
 def non_embedding(ledger: Ledger) -> Num:

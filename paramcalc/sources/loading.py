@@ -48,8 +48,13 @@ def load(source: str | os.PathLike[str] | dict[str, Any] | ModelSpec) -> Model:
 def _from_file(path: Path) -> Model:
     from paramcalc.sources import presets, yaml_file
 
-    if path.is_dir():
-        name = presets.shown(str(path))
+    name = presets.shown(str(path))
+    try:
+        inside = path.is_dir()
+    except (OSError, ValueError) as error:  # too long, not allowed, an embedded null character
+        why = getattr(error, "strerror", None) or str(error)
+        raise FileError(f"{name}: {why.lower()}; check the path") from None
+    if inside:
         raise FileError(f"{name}: is a directory; name a YAML file or a preset")
     return Model(spec_of(yaml_file.read(path), str(path)), name=presets.shown(path.stem))
 
@@ -77,3 +82,5 @@ def spec_of(data: dict[str, Any], where: str) -> ModelSpec:
         return ModelSpec.model_validate(data)
     except ValidationError as error:
         raise SpecError(f"{where}: {spelling.explain(error)}") from None
+    except RecursionError:
+        raise SpecError(f"{where}: nested too deeply for a specification; flatten it") from None

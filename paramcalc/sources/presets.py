@@ -42,9 +42,13 @@ def _family_order(name: str) -> tuple[str, float, list[tuple[int, float, str]]]:
     return family, version, order
 
 
+MOST_LETTERS = 200
+"""Of a name that is looked up: more is no model's."""
+
+
 def key(name: str) -> str:
     """Return a spelling without its owner, case, separators and the words for a tuned variant."""
-    plain = name.lower().rpartition("/")[2].replace("_", "-").replace(" ", "-")
+    plain = name[-MOST_LETTERS:].lower().rpartition("/")[2].replace("_", "-").replace(" ", "-")
     plain = plain.removeprefix("meta-").removeprefix("openai-")
     while (shorter := _SUFFIX.sub("", plain)) != plain:
         plain = shorter

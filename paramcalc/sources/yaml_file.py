@@ -55,8 +55,9 @@ def read(path: Path) -> dict[str, Any]:
     try:
         with path.open("rb") as file:
             raw = file.read(MOST_BYTES + 1)
-    except OSError as error:
-        raise FileError(f"{path}: {(error.strerror or 'cannot be read').lower()}") from None
+    except (OSError, ValueError) as error:  # ValueError: an embedded null character
+        why = getattr(error, "strerror", None) or "cannot be read"
+        raise FileError(f"{path}: {why.lower()}; check the path") from None
     if len(raw) > MOST_BYTES:
         raise FileError(f"{path}: larger than {MOST_BYTES:,} bytes; a specification is a page")
     try:
@@ -77,6 +78,10 @@ def parse(text: str, where: str) -> dict[str, Any]:
         raise FileError(f"{where}: {_one_line(error)}") from None
     except (ValueError, RecursionError) as error:
         raise FileError(f"{where}: broken YAML: {error}") from None
+    except (TypeError, LookupError, AttributeError):  # PyYAML on a tag and a text that do not fit
+        raise FileError(
+            f"{where}: broken YAML: a !!tag does not fit its value; remove it"
+        ) from None
     if aliased:
         raise FileError(f"{where}: YAML aliases (*name) are not read; write the fields out")
     if data is None:

@@ -63,11 +63,16 @@ def _record(key: str, unit: str, names: list[str], values: list[Any]) -> dict[st
 
 
 def unique(names: list[str]) -> list[str]:
-    """Return the names, numbered where one stands twice."""
-    return [
-        name if names.count(name) == 1 else f"{name} ({names[: i + 1].count(name)})"
-        for i, name in enumerate(names)
-    ]
+    """Return the names, numbered where one stands twice or is a key of the record itself."""
+    taken, found = {*names, "quantity", "unit"}, []
+    for name in names:
+        own, number = name, 1
+        if names.count(name) > 1 or name in ("quantity", "unit"):
+            while own in taken:
+                own, number = f"{name} ({number})", number + 1
+        taken.add(own)
+        found.append(own)
+    return found
 
 
 def sections(
