@@ -7,6 +7,7 @@ and slower. Nothing wraps and nothing is rounded.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from math import prod
@@ -92,8 +93,12 @@ class Table:
         """Return arrays with room for so many leading rows."""
         return [np.empty(leading * self.width, dtype) for dtype in self.dtypes]
 
-    def materialise(self, *, threads: int = 1, out: list[Array] | None = None) -> list[Array]:
-        """Return every numeric column whole; ``out`` is filled if it is given."""
+    def materialise(
+        self, *, threads: int | None = None, out: list[Array] | None = None
+    ) -> list[Array]:
+        """Return every numeric column whole, by as many threads as there are processors unless
+        ``threads`` says; ``out`` is filled if it is given."""
+        threads = os.cpu_count() or 1 if threads is None else threads
         result = self.buffers(self.leading) if out is None else out
         pieces = max(1, min(threads, self.leading))
         edges = [self.leading * i // pieces for i in range(pieces + 1)]

@@ -16,7 +16,7 @@ from paramcalc.errors import InputError
 from paramcalc.ledger import ROLES
 from paramcalc.model import Model
 from paramcalc.quantities.catalogue import CATALOGUE, At
-from paramcalc.sweep import search, select
+from paramcalc.sweep import boxes, search, select
 from paramcalc.sweep.columns import SOLVED
 from paramcalc.sweep.request import Plan, Request
 from paramcalc.sweep.sinks import records
@@ -213,14 +213,14 @@ def test_a_search_gives_what_walking_gives(request: Request, walk: int) -> None:
         for block in select.kept(plan)
         for value, number in zip(block.columns[plan.sort[0]].tolist(), block.rows, strict=True)
     ]
-    before, search.WALK = search.WALK, walk
+    before, boxes.WALK = boxes.WALK, walk
     try:
         assert search.count(plan) == len(rows)
         sign = -1 if request.descending else 1
         best = sorted((value * sign, number) for value, number in rows)[: request.top]
         assert [(row.key, row.number) for row in search.best(plan)] == best
     finally:
-        search.WALK = before
+        boxes.WALK = before
 
 
 def test_a_grid_of_10_to_the_12_is_not_walked() -> None:
