@@ -171,13 +171,15 @@ def _write(plan: Plan, wish: Wish) -> None:
         for block in _selected(plan):
             sink.write(block)
             advance(len(block.rows))
-    sys.stderr.write(f"paramcalc: wrote {rows:,} rows to {path}\n")
+    sys.stderr.write(f"paramcalc: wrote {_many(rows, 'row')} to {path}\n")
 
 
 def expect(plan: Plan, rows: int, suffix: str, wish: Wish) -> None:
     """Say how large the answer will be, and refuse a large one without a yes."""
     size = rows * len(plan.shown) * _CELL[suffix]
-    note = f"{rows:,} rows, {len(plan.shown)} columns, about {Size(size, brief=True)}"
+    note = (
+        f"{_many(rows, 'row')}, {_many(len(plan.shown), 'column')}, about {Size(size, brief=True)}"
+    )
     seconds = rows / _SPEED[suffix]
     note += f" and {seconds:,.0f} s" if seconds >= 1 else ""
     sys.stderr.write(f"paramcalc: {note}\n")
@@ -212,6 +214,10 @@ def progress(total: int) -> Iterator[Callable[[int], None]]:
         yield advance
 
 
+def _many(number: int, word: str) -> str:
+    return f"{number:,} {word}{'' if number == 1 else 's'}"
+
+
 def write_parts(plan: Plan, wish: Wish) -> None:
     """Write a folder of Parquet parts, here, in processes or on a Dask cluster."""
     from paramcalc.sweep import parts
@@ -223,4 +229,6 @@ def write_parts(plan: Plan, wish: Wish) -> None:
     expect(plan, plan.rows, ".parquet", wish)
     with parts.cluster(wish.workers, wish.dask) as client, progress(plan.rows) as advance:
         rows = parts.run(plan, folder, advance, force=wish.force, cluster=client)
-    sys.stderr.write(f"paramcalc: {rows:,} rows in {len(parts.parts(plan)):,} parts in {folder}\n")
+    sys.stderr.write(
+        f"paramcalc: {_many(rows, 'row')} in {_many(len(parts.parts(plan)), 'part')} in {folder}\n"
+    )
