@@ -35,3 +35,8 @@ def did_you_mean(name: str, known: Iterable[str], *, most: int = 3) -> str:
 
     near = difflib.get_close_matches(name, list(known), n=most, cutoff=0.5)
     return f" (did you mean {', '.join(near)}?)" if near else ""
+
+
+def printable(text: str) -> str:
+    """Return a text with ? for each letter that a terminal would act on instead of showing."""
+    return "".join(c if c.isprintable() else "?" for c in text)

@@ -8,6 +8,8 @@ from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from paramcalc.errors import printable
+
 if TYPE_CHECKING:
     from pydantic import ValidationError
 
@@ -55,17 +57,18 @@ def parse_size(text: str, *, tokens: bool = False) -> int:
     power = _SUFFIXES.get(plain[-1:].lower(), 0)
     number = plain[:-1] if power else plain
     try:
-        value = Decimal(number) if number.isascii() else Decimal("")
+        value = Decimal(number)
     except InvalidOperation:
-        raise ValueError(f"{text!r} is not a number; write it as 4096, 8k, 1.5M or 7B") from None
+        value = None
+    if value is None or not number.isascii():  # Decimal also reads the digits of other scripts
+        raise ValueError(f"{text!r} is not a number; write it as 4096, 8k, 1.5M or 7B")
     if not value.is_finite() or value.adjusted() > 40:
         raise ValueError(f"{text!r} is too large to be a size")
-    whole = value.as_tuple().exponent
-    scaled = Fraction(value if not isinstance(whole, int) or whole > -MOST_PLACES else "0.1")
-    scaled *= (1024 if tokens else 1000) ** power
-    if scaled.denominator != 1:
-        raise ValueError(f"{text!r} is not a whole number")
-    return int(scaled)
+    if int(value.as_tuple().exponent) > -MOST_PLACES:  # a Fraction of more would take long to make
+        scaled = Fraction(value) * (1024 if tokens else 1000) ** power
+        if scaled.denominator == 1:
+            return int(scaled)
+    raise ValueError(f"{text!r} is not a whole number")
 
 
 def canonical(name: str) -> str:
@@ -112,7 +115,7 @@ def _letters(value: Any) -> Any:
 def shown(value: object) -> str:
     """Return a value as short text for a message."""
     text = "none" if value is None else str(value)
-    text = "".join(c if c.isprintable() else "?" for c in " ".join(text.split()))
+    text = printable(" ".join(text.split()))
     return text if len(text) <= 40 else text[:37] + "..."
 
 

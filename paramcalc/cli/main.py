@@ -171,7 +171,9 @@ def _drop_output() -> None:
 
 def _fault(message: str) -> int:
     encoding = sys.stderr.encoding or "ascii"
-    plain = "".join(c if c.isprintable() else "?" for c in " ".join(message.split()))
+    from paramcalc.errors import printable
+
+    plain = printable(" ".join(message.split()))
     short = re.sub(r"\S{81,}", lambda found: f"{found[0][:60]}...", plain)
     line = f"paramcalc: {short}\n"
     sys.stderr.write(line.encode(encoding, "replace").decode(encoding))

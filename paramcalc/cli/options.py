@@ -90,12 +90,19 @@ def overrides(
         if text is not None:
             fields[name] = size(name, text)
     fields |= {name: flag for name, flag in flags.items() if flag is not None}
+    pairs = assigned(sets, "must be field=value; write --set window=4096")
+    return fields | {name: _value(text) for name, text in pairs}
+
+
+def assigned(sets: list[str] | None, rule: str) -> list[tuple[str, str]]:
+    """Return the name and text of each ``--set``. Raises ``InputError`` with the rule."""
+    found = []
     for item in sets or []:
         name, equals, text = item.partition("=")
         if not equals or not name:
-            raise InputError(f"--set {item}: must be field=value; write --set window=4096")
-        fields[name.strip()] = _value(text.strip())
-    return fields
+            raise InputError(f"--set {item}: {rule}")
+        found.append((name.strip(), text.strip()))
+    return found
 
 
 def size(name: str, text: str) -> int:

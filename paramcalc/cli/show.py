@@ -90,13 +90,13 @@ def show(
         )
     from paramcalc.rules import unused
 
-    for name in unused(shown.spec):
+    homeless = unused(shown.spec)
+    for name in homeless:
         typer.echo(f"paramcalc: note: {name} has no place in this model", err=True)
     for place in o.kept(base, fields):
         typer.echo(
             f"paramcalc: note: {place} is stated there and stays; --set {place}=...", err=True
         )
     for name in o.idle(shown, base, fields):
-        if name in unused(shown.spec):
-            continue
-        typer.echo(f"paramcalc: note: {name} changes nothing in this model", err=True)
+        if name not in homeless:
+            typer.echo(f"paramcalc: note: {name} changes nothing in this model", err=True)

@@ -142,11 +142,7 @@ def sweep(
         "gpt2": gpt2,
     }
     given = [(name, text) for name, text in axes.items() if text is not None]
-    for item in set_ or []:
-        name, equals, text = item.partition("=")
-        if not equals or not name:
-            raise InputError(f"--set {item}: must be field=values; write --set window=1k,4k")
-        given.append((name.strip(), text.strip()))
+    given += o.assigned(set_, "must be field=values; write --set window=1k,4k")
     request = Request(
         models=tuple(models or [BASE]),
         axes=tuple(given),

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from paramcalc.ledger import Ledger, Tensor
 from paramcalc.numbers import Num
+from paramcalc.quantities.params import is_tied
 
 
 class Part(NamedTuple):
@@ -167,7 +168,7 @@ def part_name(tensor: Tensor, among: list[Tensor]) -> str:
     first, _, rest = name.partition(".")
     if first in ("head", "pooler") or name in _PLAIN:
         plain = _PLAIN.get(name, name)
-        if tensor.copies == 0:
+        if is_tied(tensor):
             return f"{plain} (tied)"
         return f"{plain} bias" if name == "head" and tensor.use == "bias" else plain
     if name.endswith(("final_norm", "embedding_norm")):

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from paramcalc.errors import UnknownPreset, did_you_mean
+from paramcalc.errors import UnknownPreset, did_you_mean, printable
 
 _HUB = re.compile(r"^\s+- ([\w.-]+/[\w.-]+)\s*$", re.MULTILINE)
 _SUFFIX = re.compile(
@@ -98,7 +98,7 @@ def _near(name: str) -> str:
 
 def shown(name: str) -> str:
     """Return a name as printable text of a sensible length."""
-    text = "".join(c if c.isprintable() else "?" for c in name)
+    text = printable(name)
     return text if len(text) <= 80 else text[:77] + "..."
 
 

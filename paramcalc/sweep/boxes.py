@@ -166,13 +166,13 @@ def _at(lows: list[int], step: int, shape: list[int]) -> list[int]:
 
 def groups(uses: list[set[int]]) -> list[list[int]]:
     """Sets of dimensions, by number, in groups that share none; the first group holds the first."""
-    groups: list[tuple[set[int], list[int]]] = []
+    found: list[tuple[set[int], list[int]]] = []
     for number, own in enumerate(uses):
-        near = [group for group in groups if group[0] & own]
+        near = [group for group in found if group[0] & own]
         merged = set(own).union(*(group[0] for group in near))
         members = sorted([*(i for group in near for i in group[1]), number])
-        groups = [*(group for group in groups if not group[0] & own), (merged, members)]
-    return sorted(members for _, members in groups)
+        found = [*(group for group in found if not group[0] & own), (merged, members)]
+    return sorted(members for _, members in found)
 
 
 def ties(box: Box, uses: list[set[int]]) -> list[int]:

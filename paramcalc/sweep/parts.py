@@ -18,13 +18,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from paramcalc import __version__
 from paramcalc.errors import InputError
-from paramcalc.sweep import sinks
+from paramcalc.sweep import select, sinks
 from paramcalc.sweep.request import Plan, Request
-from paramcalc.sweep.select import Block, mask
 
 RECORD = "sweep.json"
 
@@ -42,12 +39,10 @@ class Part(NamedTuple):
 def parts(plan: Plan) -> list[Part]:
     """Return the parts of a sweep; the same request always gives the same ones."""
     found: list[Part] = []
-    start = 0
-    for number, table in enumerate(plan.tables):
+    for number, (table, start) in enumerate(zip(plan.tables, plan.starts, strict=True)):
         step = max(1, plan.request.part_rows // table.width)
         for first in range(0, table.leading, step):
             found.append(Part(len(found), number, first, min(table.leading, first + step), start))
-        start += table.rows
     return found
 
 
@@ -80,27 +75,11 @@ def write_part(request: Request, number: int, folder: str) -> int:
     stamp = {"paramcalc.sweep": identity(request), "paramcalc.part": str(number)}
     rows = 0
     with sinks.opened(Path(folder) / name_of(number), plan, stamp) as sink:
-        for block in part_blocks(plan, part):
+        blocks = select.blocks_of(plan.tables[part.table], part.start, part.first, part.stop)
+        for block in select.meeting(plan, blocks):
             sink.write(block)
             rows += len(block.rows)
     return rows
-
-
-def part_blocks(plan: Plan, part: Part) -> Iterator[Block]:
-    """Yield a part's rows that meet the conditions."""
-    table = plan.tables[part.table]
-    names = [c.name for c in table.numeric]
-    for first, arrays in table.stream(part.first, part.stop):
-        size = len(arrays[0]) if arrays else 0
-        rows = np.arange(part.start + first, part.start + first + size)
-        block = Block(table, rows, dict(zip(names, arrays, strict=True)))
-        holds = mask(plan.where, block.columns)
-        if holds is None:
-            yield block
-        else:
-            index = np.flatnonzero(np.broadcast_to(holds, size))
-            if len(index):
-                yield block.take(index)
 
 
 def rows_of(request: Request, number: int, folder: str) -> int | None:

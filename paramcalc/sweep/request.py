@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -110,6 +111,16 @@ class Plan:
     def tables(self) -> list[Table]:
         """The compiled columns of each sheet that has rows."""
         return [Table(sheet, self.names) for sheet in self.sheets if sheet.rows]
+
+    @cached_property
+    def starts(self) -> list[int]:
+        """Each table's first row in the whole grid."""
+        return [0, *accumulate(table.rows for table in self.tables)][:-1]
+
+    @property
+    def every_row(self) -> bool:
+        """Whether the answer is the grid itself: nothing is left out of it and nothing sorted."""
+        return not (self.where or self.request.by or self.request.pareto)
 
     @property
     def rows(self) -> int:

@@ -41,27 +41,16 @@ def best(plan: Plan) -> list[Row]:
     by, size = plan.sort[0], plan.request.top or 1
     sign = -1 if plan.request.descending else 1
     names = {by, *boxes.names_of(plan.where)}
-    order, start = counter(), 0
-    heap: list[tuple[Any, int, int, boxes.Searched, boxes.Box]] = []
-    for table in plan.tables:
+    order = counter()
+    heap: list[tuple[Any, int, int, int, boxes.Searched, boxes.Box]] = []
+    for table, start in zip(plan.tables, plan.starts, strict=True):
         searched = boxes.Searched(plan, table, names)
-        heap.append(
-            (
-                _bound(searched, searched.whole, by, sign),
-                start,
-                next(order),
-                searched,
-                searched.whole,
-            )
-        )
-        start += table.rows
+        key = _bound(searched, searched.whole, by, sign)
+        heap.append((key, start, next(order), start, searched, searched.whole))
     heapq.heapify(heap)
-    starts = {
-        id(table): sum(t.rows for t in plan.tables[:i]) for i, table in enumerate(plan.tables)
-    }
     found: list[Row] = []
     while heap:
-        bound, first, _, searched, box = heapq.heappop(heap)
+        bound, first, _, start, searched, box = heapq.heappop(heap)
         if len(found) == size and (bound, first) > (found[-1].key, found[-1].number):
             break
         left = searched.left(box, searched.conditions)
@@ -72,15 +61,13 @@ def best(plan: Plan) -> list[Row]:
         dims = searched.used({by, *boxes.names_of(near)})
         if prod(boxes.shape_of(box, dims)) <= boxes.WALK:
             far = [condition for condition in left if condition not in near]
-            rows = _rows(
-                searched, box, dims, (near, far), (by, sign, size), starts[id(searched.table)]
-            )
+            rows = _rows(searched, box, dims, (near, far), (by, sign, size), start)
             found = sorted([*found, *rows], key=lambda row: (row.key, row.number))[:size]
             continue
         for half in boxes.halves(box, boxes.ties(box, uses) or dims):
-            number = starts[id(searched.table)] + _row_number(searched, [low for low, _ in half])
+            number = start + _row_number(searched, [low for low, _ in half])
             key = _bound(searched, half, by, sign)
-            heapq.heappush(heap, (key, number, next(order), searched, half))
+            heapq.heappush(heap, (key, number, next(order), start, searched, half))
     return found
 
 
@@ -116,13 +103,13 @@ def _rows(
     keys = (columns[by].reshape(-1) * sign)[index]
     if len(index) > size:
         limit = np.partition(keys, size - 1)[size - 1]
-        near = np.flatnonzero(keys <= limit)
-        index, keys = index[near], keys[near]
+        low_enough = np.flatnonzero(keys <= limit)
+        index, keys = index[low_enough], keys[low_enough]
     places = np.stack(np.unravel_index(index, shape), axis=1) if shape else np.zeros((1, 0), int)
     firsts = []
-    for own, key in zip(places.tolist(), keys.tolist(), strict=True):
+    for offsets, key in zip(places.tolist(), keys.tolist(), strict=True):
         place = [low for low, _ in box]
-        for i, offset in zip(dims, own, strict=True):
+        for i, offset in zip(dims, offsets, strict=True):
             place[i] = box[i][0] + offset
         firsts.append((key, _row_number(searched, place), place))
     firsts.sort(key=lambda item: item[:2])

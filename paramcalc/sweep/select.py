@@ -5,7 +5,7 @@ Rows keep the order of the grid.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,13 +33,20 @@ class Block(NamedTuple):
 
 def blocks(plan: Plan) -> Iterator[Block]:
     """Yield every row of the grid block by block; arrays are reused by the next block."""
-    start = 0
-    for table in plan.tables:
-        names = [c.name for c in table.numeric]
-        for first, arrays in table.stream():
-            rows = np.arange(start + first, start + first + len(arrays[0]) if arrays else 0)
-            yield Block(table, rows, dict(zip(names, arrays, strict=True)))
-        start += table.rows
+    for table, start in zip(plan.tables, plan.starts, strict=True):
+        yield from blocks_of(table, start)
+
+
+def blocks_of(table: Table, start: int, first: int = 0, stop: int | None = None) -> Iterator[Block]:
+    """Yield the rows of a table, whose first is row ``start`` of the grid, block by block.
+
+    ``first`` and ``stop`` limit its leading rows; arrays are reused by the next block.
+    """
+    names = [c.name for c in table.numeric]
+    for row, arrays in table.stream(first, stop):
+        size = len(arrays[0]) if arrays else 0
+        rows = np.arange(start + row, start + row + size)
+        yield Block(table, rows, dict(zip(names, arrays, strict=True)))
 
 
 def mask(conditions: list[Expression], columns: Mapping[str, Array]) -> Array | None:
@@ -53,7 +60,12 @@ def mask(conditions: list[Expression], columns: Mapping[str, Array]) -> Array | 
 
 def kept(plan: Plan) -> Iterator[Block]:
     """Yield the rows that meet the conditions."""
-    for block in blocks(plan):
+    return meeting(plan, blocks(plan))
+
+
+def meeting(plan: Plan, found: Iterable[Block]) -> Iterator[Block]:
+    """Yield the rows of some blocks that meet the conditions."""
+    for block in found:
         holds = mask(plan.where, block.columns)
         if holds is None:
             yield block

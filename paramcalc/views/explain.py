@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, cast
 
-from paramcalc.build import default_d_ff, ledger_of, plan
+from paramcalc.build import default_d_ff, default_head_dim, ledger_of, plan
 from paramcalc.ledger import ROLES, Cache, Ledger, Operation, Tensor
 from paramcalc.model import Model
 from paramcalc.numbers import Num
@@ -103,7 +103,15 @@ def _alike(ledger: Ledger, texts: list[str]) -> list[tuple[str, list[int]]]:
 def _defaults(own: Any, spec: Any) -> list[Step]:
     steps = []
     if own.head_dim is None and own.mla is None:
-        steps.append(_step("defaults", "head_dim", spec.d_model // spec.n_heads, "elements", "d_h"))
+        steps.append(
+            _step(
+                "defaults",
+                "head_dim",
+                default_head_dim(spec.d_model, spec.n_heads),
+                "elements",
+                "d_h",
+            )
+        )
     if own.d_ff is None and own.ffn is not False:
         width = default_d_ff(spec.d_model, bool(own.gated_ffn), own.ff_multiple_of)
         steps.append(_step("defaults", "d_ff", width, "elements", "d_ff"))

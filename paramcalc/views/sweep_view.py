@@ -107,24 +107,23 @@ def found_rows(plan: Plan, rows: list[search.Row]) -> Iterator[Block]:
         yield Block(row.table, np.array([row.number]), columns_)
 
 
-def _first(plan: Plan, limit: int) -> tuple[list[Block], int, bool]:
-    """The first rows of the answer, how many rows it has, and whether that was counted whole."""
+def _first(plan: Plan, limit: int) -> tuple[list[Block], int]:
+    """The first rows of the answer, and how many rows it has."""
     found: list[Block] = []
     size = total = 0
-    plain = not (plan.where or plan.request.by or plan.request.pareto)
     for block in _selected(plan):
         if size < limit:
             found.append(block.take(np.arange(min(len(block.rows), limit - size))))
             size += len(found[-1].rows)
         total += len(block.rows)
-        if plain and size >= limit:
-            return found, plan.rows, True
-    return found, total, True
+        if plan.every_row and size >= limit:
+            return found, plan.rows
+    return found, total
 
 
 def _show(plan: Plan, way: str, wish: Wish) -> None:
     limit = plan.rows if way in ("json", "csv") and wish.rows == 20 else wish.rows
-    found, total, _ = _first(plan, limit)
+    found, total = _first(plan, limit)
     rows = [row for block in found for row in sinks.records(plan, block)]
     if way == "json":
         output.write_json([dict(zip(plan.shown, row, strict=True)) for row in rows])
@@ -146,7 +145,7 @@ def _show(plan: Plan, way: str, wish: Wish) -> None:
 
 def _title(plan: Plan, total: int) -> str:
     text = f"{total:,} {'row' if total == 1 else 'rows'}"
-    if plan.where or plan.request.by or plan.request.pareto:
+    if not plan.every_row:
         text += f" of {plan.rows:,}"
     base = ", ".join(m.name for m in plan.models)
     return f"{text}, the rest as in {base}" if len(plan.models) == 1 else text
@@ -159,8 +158,7 @@ def _write(plan: Plan, wish: Wish) -> None:
         raise InputError(f"out = {path}: exists; name another or give --force")
     if not path.parent.is_dir():
         raise InputError(f"out = {path}: {path.parent} is no directory; make it first")
-    plain = not (plan.where or plan.request.by or plan.request.pareto)
-    rows = plan.rows if plain else search.count(plan)
+    rows = plan.rows if plan.every_row else search.count(plan)
     if suffix == ".xlsx" and rows >= sinks.SHEET_ROWS:
         raise InputError(
             f"out = {path}: {rows:,} rows, and a sheet holds {sinks.SHEET_ROWS - 1:,};"
