@@ -46,10 +46,11 @@ class Layers(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """Every block of a model and where it stands."""
+    """Every block of a model and where it stands; ``apart`` are layers beside the model."""
 
     outer: tuple[Block, ...]
     layers: tuple[Layers, ...]
+    apart: tuple[Layers, ...] = ()
 
 
 def plan(spec: ModelSpec) -> Plan:
@@ -57,7 +58,29 @@ def plan(spec: ModelSpec) -> Plan:
     layers = _stack("", spec, spec)
     if spec.encoder is not None:
         layers = _stack("encoder", spec.encoder, spec) + layers
-    return Plan(tuple(_outer(spec)), tuple(layers))
+    mtp = list(_prediction(spec))
+    if spec.count_mtp:
+        layers, mtp = layers + mtp, []
+    return Plan(tuple(_outer(spec)), tuple(layers), tuple(mtp))
+
+
+def _prediction(spec: ModelSpec) -> Iterator[Layers]:
+    """Yield the multi-token-prediction layers, numbered after the model's own."""
+    start = spec.n_layers
+    for number, group in enumerate(spec.mtp or ()):
+        view = View((f"mtp.{number}.", group), ("", spec))
+        stop = start + (1 if group.repeat is None else group.repeat)
+        yield Layers(
+            "mtp",
+            group.label or "",
+            stop - start,
+            ((start, stop, 1),),
+            tuple(_layer(view, spec, False)),
+            "token",
+            False,
+            "mtp",
+        )
+        start = stop
 
 
 def _outer(spec: ModelSpec) -> Iterator[Block]:
@@ -67,6 +90,7 @@ def _outer(spec: ModelSpec) -> Iterator[Block]:
     yield Embedding(
         spec.vocab_size, wide, d, width is not None, spec.projection_bias, spec.n_token_types
     )
+    yield from spec.outer
     sections: list[tuple[str, Any]] = [("", spec)]
     if spec.encoder is not None:
         sections.insert(0, ("encoder.", spec.encoder))
@@ -134,18 +158,20 @@ def _layer(view: View, spec: ModelSpec, encoding: bool) -> Iterator[Block]:
     kind, bias = _norm(view, spec)
     crossing = bool(view.get("cross_attention", spec.encoder is not None)) and not encoding
     generating = spec.causal and not encoding
-    sublayers = 1 + crossing + view.has_ffn
+    attending = bool(view.get("attention", True))
+    sublayers = attending + crossing + view.has_ffn
     if kind != "none":
         for i in range(view.get("norms_per_layer", sublayers)):
             yield Norm(f"norm{i + 1}", (d,), bias)
-    if view.get("mla") is not None:
+    if attending and view.get("mla") is not None:
         yield _latent(view, spec, generating)
-    else:
+    elif attending:
         yield _attention("attention", view, spec, _sight(view, generating), generating)
     if crossing:
         yield _attention("cross_attention", view, spec, Both(), True)
     if view.has_ffn:
         yield _feed_forward(view, spec)
+    yield from view.get("blocks", ())
 
 
 def _sight(view: View, generating: bool) -> Sight:
@@ -176,6 +202,7 @@ def _attention(name: str, view: View, spec: ModelSpec, sight: Sight, cached: boo
         bool(view.get("sinks", False)),
         name == "cross_attention",
         cached,
+        view.get("attention_gate", "none"),
     )
 
 
@@ -239,17 +266,19 @@ def ledger_of(blocks: Plan) -> Ledger:
     """Return the ledger of a plan: every block's rows, multiplied by the layers that hold it."""
     return Ledger.of(
         (row for block in blocks.outer for row in block.rows()),
-        (
-            LayerRows(
-                kind.stack,
-                kind.label,
-                kind.n_layers,
-                kind.ranges,
-                tuple(row for block in kind.blocks for row in block.rows()),
-                kind.stream,
-                kind.shared,
-                kind.tower,
-            )
-            for kind in blocks.layers
-        ),
+        map(_rows, blocks.layers),
+        map(_rows, blocks.apart),
+    )
+
+
+def _rows(kind: Layers) -> LayerRows:
+    return LayerRows(
+        kind.stack,
+        kind.label,
+        kind.n_layers,
+        kind.ranges,
+        tuple(row for block in kind.blocks for row in block.rows()),
+        kind.stream,
+        kind.shared,
+        kind.tower,
     )

@@ -29,6 +29,14 @@ class FileError(InputError):
     """A file cannot be read as a model specification."""
 
 
+class ConfigError(InputError):
+    """A config.json has a value that its family cannot take."""
+
+
+class UnknownType(ConfigError):
+    """No family reads the ``model_type``; the message says what can be read."""
+
+
 def did_you_mean(name: str, known: Iterable[str], *, most: int = 3) -> str:
     """Return `` (did you mean a, b?)`` for the nearest known names, or an empty string."""
     import difflib

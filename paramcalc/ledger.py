@@ -14,25 +14,43 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from math import prod
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias, get_args
 
 from paramcalc.numbers import Num
-from paramcalc.sight import Sight
+from paramcalc.sight import Chunk, Sight, State, Window
 
-Role: TypeAlias = Literal["embedding", "position", "attention", "ffn", "router", "norm", "head"]
-"""What a tensor is part of."""
+Role: TypeAlias = Literal[
+    "embedding",
+    "position",
+    "attention",
+    "mixer",
+    "ffn",
+    "router",
+    "residual",
+    "norm",
+    "head",
+    "tower",
+]
+"""What a tensor is part of. A ``mixer`` is a recurrent, linear or convolutional one (Mamba, delta
+nets); ``residual`` is what adds layers to the stream (hyper-connections, AltUp); a ``tower``
+reads images or sound."""
 
-Use: TypeAlias = Literal["matmul", "lookup", "scale", "bias", "buffer"]
-"""How a tensor enters the forward pass; only ``matmul`` costs FLOPs under this package's rule, and
-a ``buffer`` is stored in a checkpoint without being a parameter."""
+Use: TypeAlias = Literal["matmul", "lookup", "scale", "bias", "conv", "buffer"]
+"""How a tensor enters the forward pass; only ``matmul`` and ``conv`` cost FLOPs under this
+package's rule, and a ``buffer`` is stored in a checkpoint without being a parameter."""
 
-Stream: TypeAlias = Literal["token", "source", "sequence"]
-"""What a row runs on: each token, each token of an encoder's input, or once a sequence."""
+Stream: TypeAlias = Literal["token", "source", "sequence", "tower"]
+"""What a row runs on: each token, each token of an encoder's input, once a sequence, or what a
+tower of another modality reads (no part of a text's FLOPs)."""
+
+CacheKind: TypeAlias = Literal["full", "window", "chunk", "latent", "state", "cross"]
+"""How a layer's cache grows: with every position, up to a window or chunk, as one latent a
+position, not at all (a recurrent state), or with an encoder's positions."""
 
 Shard: TypeAlias = Literal["column", "row", "vocab", "expert+column", "expert+row", "replicated"]
 """How tensor and expert parallelism split a tensor."""
 
-ROLES: tuple[Role, ...] = ("embedding", "position", "attention", "ffn", "router", "norm", "head")
+ROLES: tuple[Role, ...] = get_args(Role)
 
 
 class Tensor(NamedTuple):
@@ -75,8 +93,8 @@ class Tensor(NamedTuple):
 
     @property
     def flops(self) -> Num:
-        """Forward FLOPs of one token, a multiply-add counted as 2; 0 unless it is a matmul."""
-        return 2 * self.runs * self.elements if self.use == "matmul" else 0
+        """Forward FLOPs of one run, a multiply-add counted as 2; 0 unless it multiplies."""
+        return 2 * self.runs * self.elements if self.use in ("matmul", "conv") else 0
 
     def times(self, count: Num, prefix: str, stream: Stream, shared: bool) -> Tensor:
         """Return this row for ``count`` layers; shared ones are stored once and all run."""
@@ -109,12 +127,21 @@ class Operation(NamedTuple):
 
 
 class Cache(NamedTuple):
-    """What is kept for the next token: ``per_position`` elements for each position kept."""
+    """What is kept for the next token: ``per_position`` elements for each position kept.
+
+    ``of`` names what a sight does not tell: that it is a ``latent``, or ``cross`` attention's.
+    """
 
     name: str
     per_position: Num
     sight: Sight
     copies: Num = 1
+    of: CacheKind | None = None
+
+    @property
+    def kind(self) -> CacheKind:
+        """How it grows."""
+        return self.of or _KINDS.get(type(self.sight), "full")
 
     def elements(self, n: Num) -> Num:
         """Elements kept in all layers after a sequence of ``n`` tokens."""
@@ -124,6 +151,8 @@ class Cache(NamedTuple):
         """Return this row for ``count`` layers; every layer keeps its own cache."""
         return self._replace(name=prefix + self.name, copies=self.copies * count)
 
+
+_KINDS: dict[type, CacheKind] = {Window: "window", Chunk: "chunk", State: "state"}
 
 Row: TypeAlias = Tensor | Operation | Cache
 
@@ -156,17 +185,25 @@ class LayerRows(NamedTuple):
 
 
 class Ledger(NamedTuple):
-    """All rows of a model. ``outer`` rows stand once, outside any layer."""
+    """All rows of a model. ``outer`` rows stand once, outside any layer.
+
+    ``apart`` are layers that a checkpoint holds beside the model (multi-token prediction): no part
+    of ``rows``.
+    """
 
     outer: tuple[Row, ...]
     layers: tuple[LayerRows, ...]
     rows: tuple[Row, ...]
+    apart: tuple[LayerRows, ...] = ()
 
     @classmethod
-    def of(cls, outer: Iterable[Row], layers: Iterable[LayerRows]) -> Ledger:
+    def of(
+        cls, outer: Iterable[Row], layers: Iterable[LayerRows], apart: Iterable[LayerRows] = ()
+    ) -> Ledger:
         """Make a ledger, with ``rows`` flattened once."""
         outer, layers = tuple(outer), tuple(layers)
-        return cls(outer, layers, outer + tuple(r for kind in layers for r in kind.all_rows()))
+        rows = outer + tuple(r for kind in layers for r in kind.all_rows())
+        return cls(outer, layers, rows, tuple(apart))
 
     @property
     def tensors(self) -> tuple[Tensor, ...]:

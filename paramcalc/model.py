@@ -12,6 +12,8 @@ from paramcalc.ledger import Ledger, Role
 from paramcalc.quantities import flops, memory, params
 
 if TYPE_CHECKING:
+    from paramcalc.families import Reading
+    from paramcalc.families.names import Stored
     from paramcalc.spec import ModelSpec
 
 DEFAULT_CONTEXT = 2048
@@ -137,12 +139,19 @@ class Model:
     """A model that can be asked. Immutable; ``with_`` returns a changed copy."""
 
     def __init__(
-        self, spec: ModelSpec, *, name: str | None = None, asked: str | None = None
+        self,
+        spec: ModelSpec,
+        *,
+        name: str | None = None,
+        asked: str | None = None,
+        reading: Reading | None = None,
     ) -> None:
         self.spec = spec
         self.name = spec.name or name or "model"
         self.asked = asked
         """The hub id that found a preset of another name, else None."""
+        self.reading = reading
+        """What its config.json says, else None."""
 
     @cached_property
     def plan(self) -> Plan:
@@ -153,6 +162,13 @@ class Model:
     def ledger(self) -> Ledger:
         """Every tensor, operation and cache."""
         return ledger_of(self.plan)
+
+    @cached_property
+    def stored(self) -> list[Stored]:
+        """What a checkpoint holds: fused and stacked as the release does, where that is known."""
+        from paramcalc.families.names import stored
+
+        return stored(self.ledger, self.reading.names if self.reading else {})
 
     @property
     def context(self) -> int:

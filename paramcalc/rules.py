@@ -24,6 +24,7 @@ MOST_TOKENS = 1_000_000_000_000
 
 def check(spec: ModelSpec) -> None:
     """Raise ``ValueError`` for fields that are each fine and do not fit together."""
+    _check_blocks(spec)
     if spec.name is not None and not (0 < len(spec.name) <= 80 and spec.name.isprintable()):
         fail("name", shown(spec.name), "must be plain text of 1 to 80 letters", "change it")
     _check_stack("", spec, spec)
@@ -56,6 +57,15 @@ def check(spec: ModelSpec) -> None:
     for fit in fits(spec):
         if fit.broken:
             fail(fit.field, fit.value, *fit.explain())
+
+
+def _check_blocks(spec: ModelSpec) -> None:
+    stacks = [spec, spec.encoder] if spec.encoder is not None else [spec]
+    views = [group.view for stack in stacks for group in groups(stack, spec)]
+    stated = [("outer", spec.outer), *((v.where("blocks"), v.get("blocks", ())) for v in views)]
+    for where, blocks in stated:
+        if type(blocks) is not tuple or not all(hasattr(b, "rows") for b in blocks):
+            fail(where, shown(blocks), "blocks are objects", "write a config: section instead")
 
 
 class Fit(NamedTuple):
@@ -112,6 +122,8 @@ def _repeats(section: ModelSpec | EncoderSpec, spec: ModelSpec) -> Iterator[Fit]
 
 def _layer_fits(view: View, spec: ModelSpec) -> Iterator[Fit]:
     d, heads, kv = spec.d_model, view.get("n_heads"), view.get("n_kv_heads")
+    if not view.get("attention", True):
+        heads = kv = None
     if kv is not None:
         yield Fit(
             view.where("n_kv_heads"),
@@ -121,7 +133,7 @@ def _layer_fits(view: View, spec: ModelSpec) -> Iterator[Fit]:
             lambda: (f"must divide n_heads = {heads}", f"take one of {_near(heads, kv)}"),
         )
     plain = view.get("mla") is None or spec.encoder is not None  # cross attention always is
-    if plain and view.get("head_dim") is None:
+    if plain and heads is not None and view.get("head_dim") is None:
         yield Fit(
             view.where("n_heads"),
             heads,
@@ -189,6 +201,8 @@ def _check_repeats(prefix: str, section: ModelSpec | EncoderSpec) -> None:
 
 
 def _check_layer(view: View) -> None:
+    if view.get("attention", True) and view.get("n_heads") is None:
+        raise ValueError("n_heads: is required; add n_heads: ...")
     if view.get("mla") is not None:
         _check_latent(view)
     if view.limit("window") is not None and view.limit("chunk") is not None:

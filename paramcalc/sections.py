@@ -58,6 +58,7 @@ _INNER: dict[str, tuple[type[Section], bool]] = {
     "encoder": (EncoderSpec, False),
     "layers": (LayerGroup, True),
     "pattern": (LayerSpec, True),
+    "mtp": (LayerGroup, True),
 }
 """Inner sections: their class, and whether there is a list of them."""
 

@@ -3,6 +3,7 @@
 Each class answers four questions in plain arithmetic: ``positions(n)``, what the n-th token of a
 sequence sees; ``pairs(n)``, the sum of that over n tokens, exact; ``kept(n)``, how many positions
 a cache holds after n tokens; ``most``, how many positions a token can ever see, None for no limit.
+``all_pairs(sight, n)`` is what a kernel that skips nothing computes.
 """
 
 from __future__ import annotations
@@ -150,4 +151,30 @@ class BothWindow(NamedTuple):
         return n
 
 
-Sight = Causal | Window | Chunk | Sparse | Both | BothWindow
+class State(NamedTuple):
+    """A recurrent state: one thing of constant size that every token reads and rewrites."""
+
+    @property
+    def most(self) -> Num:
+        """1."""
+        return 1
+
+    def positions(self, n: Num) -> Num:
+        """1."""
+        return minimum(n, 1)
+
+    def pairs(self, n: Num) -> Num:
+        """n: each token meets the state once."""
+        return n
+
+    def kept(self, n: Num) -> Num:
+        """One state, once a token has been read."""
+        return minimum(n, 1)
+
+
+Sight = Causal | Window | Chunk | Sparse | Both | BothWindow | State
+
+
+def all_pairs(sight: Sight, n: Num) -> Num:
+    """Return the pairs of n tokens that a kernel without skipping computes: n x n, or n states."""
+    return n if isinstance(sight, State) else n * n

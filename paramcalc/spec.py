@@ -19,17 +19,19 @@ TokensOrNone = Annotated[int, Field(strict=True, ge=0, le=rules.MOST_TOKENS)]
 Flag = Annotated[bool, Field(strict=True)]
 
 if TYPE_CHECKING:
+    from paramcalc.blocks import Block
     from paramcalc.sections import EncoderSpec, LatentSpec, LayerGroup, LayerSpec
 
+    _Blocks: TypeAlias = "tuple[Block, ...]"
     _Latent: TypeAlias = "LatentSpec | None"
     _Pattern: TypeAlias = "tuple[LayerSpec, ...] | None"
     _Groups: TypeAlias = "tuple[LayerGroup, ...] | None"
     _Encoder: TypeAlias = "EncoderSpec | None"
 else:
-    _Latent = _Pattern = _Groups = _Encoder = Any
+    _Blocks = _Latent = _Pattern = _Groups = _Encoder = Any
 
 
-INNER = frozenset({"mla", "encoder", "layers", "pattern"})
+INNER = frozenset({"mla", "encoder", "layers", "pattern", "mtp"})
 """Fields that hold sections (``paramcalc.sections``)."""
 
 
@@ -64,6 +66,8 @@ class LayerFields(Section):
     n_kv_heads: Count | None = None
     head_dim: Size | None = None
     v_head_dim: Size | None = None
+    attention: Flag | None = None
+    attention_gate: Literal["none", "element", "head"] | None = None
     window: TokensOrNone | None = None
     chunk: TokensOrNone | None = None
     attention_bias: str | None = None
@@ -88,6 +92,7 @@ class LayerFields(Section):
     norm: Literal["rms", "layer", "none"] | None = None
     norm_bias: Flag | None = None
     norms_per_layer: Annotated[int, Field(strict=True, ge=0, le=16)] | None = None
+    blocks: _Blocks | None = None
 
 
 class StackFields(LayerFields):
@@ -118,7 +123,8 @@ class ModelSpec(StackFields):
     Defaults: ``head_dim = d_model / n_heads``, ``n_kv_heads = n_heads``, dense, ``d_ff`` 4 x
     d_model or, gated, 8/3 x d_model rounded up to ``ff_multiple_of``; no biases, RMSNorm, no
     learned positions, an untied head. ``gpt2`` turns on biases everywhere, LayerNorm with a bias
-    and learned positions.
+    and learned positions. ``blocks`` of a layer and ``outer`` ones are what no field spells: a
+    family of ``config.json`` states them as objects with a ``rows`` method.
 
     Raises pydantic's ``ValidationError`` for a field that is unknown, out of range or at odds with
     another; ``paramcalc.load`` turns that into one line.
@@ -127,7 +133,7 @@ class ModelSpec(StackFields):
     name: str | None = None
     d_model: Size
     n_layers: Annotated[int, Field(strict=True, ge=1, le=rules.MOST_LAYERS)]
-    n_heads: Count
+    n_heads: Count | None = None
     vocab_size: Size
     context: Tokens | None = None
     tie_embeddings: Flag = False
@@ -144,6 +150,9 @@ class ModelSpec(StackFields):
     head_bias: Flag = False
     pooler: Flag = False
     share_layers: Flag = False
+    outer: _Blocks = ()
+    mtp: _Groups = None
+    count_mtp: Flag = False
     about: About | None = None
 
     @model_validator(mode="after")

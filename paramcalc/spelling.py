@@ -104,7 +104,7 @@ def _letters(value: Any) -> Any:
     if isinstance(value, str):
         value = [letter for letter in value if letter not in ", "]
     if isinstance(value, list | tuple) and all(isinstance(v, str) for v in value):
-        letters = "".join(letter for letter in "qkvo" if letter in value)
+        letters = "".join(letter for letter in "qkvgo" if letter in value)
         if len(letters) == len(value):
             return letters
     if value is not None:

@@ -5,6 +5,9 @@ Fields may be ints, integer arrays or symbols; a block never looks at the size o
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Protocol
+
 from paramcalc.blocks.attention import Attention
 from paramcalc.blocks.embedding import Embedding, Positions, RelativePositions
 from paramcalc.blocks.ffn import FeedForward
@@ -12,20 +15,17 @@ from paramcalc.blocks.head import Head, MaskedHead, Pooler
 from paramcalc.blocks.mla import LatentAttention
 from paramcalc.blocks.moe import MixtureOfExperts
 from paramcalc.blocks.norm import Norm
+from paramcalc.blocks.rows import Rows
+from paramcalc.ledger import Row
 
-Block = (
-    Attention
-    | Embedding
-    | FeedForward
-    | Head
-    | LatentAttention
-    | MaskedHead
-    | MixtureOfExperts
-    | Norm
-    | Pooler
-    | Positions
-    | RelativePositions
-)
+
+class Block(Protocol):
+    """Anything that owns sizes and yields its rows."""
+
+    def rows(self) -> Iterator[Row]:
+        """Yield the tensors, operations and caches of one such block."""
+        ...
+
 
 __all__ = [
     "Attention",
@@ -40,4 +40,5 @@ __all__ = [
     "Pooler",
     "Positions",
     "RelativePositions",
+    "Rows",
 ]

@@ -19,6 +19,10 @@ class Attention(NamedTuple):
     (one weight vector of ``head_dim`` for all heads), ``per_head`` (one for each head) or ``full``
     (one over all heads together). ``sinks`` adds one learned value a head (gpt-oss). ``cross``
     takes keys and values from an encoder's tokens. ``cached`` is false where nothing is generated.
+    ``gate`` scales the output: ``element`` (a matrix as large as Q) or ``head`` (one value a head).
+    ``parts`` names the matrices that exist: without ``v`` the keys serve as values, and without
+    ``k`` both come from an earlier layer, whose cache they share. ``d_in`` is the width that Q, K
+    and V read where it is not ``d_model``.
     """
 
     name: str
@@ -34,32 +38,48 @@ class Attention(NamedTuple):
     sinks: bool = False
     cross: bool = False
     cached: bool = True
+    gate: str = "none"
+    parts: str = "qkvo"
+    d_in: Num | None = None
 
     def rows(self) -> Iterator[Row]:
         """Yield the matrices, biases, sinks and norms, the two products, and the cache."""
         d, own = self.d_model, self.name
+        into = d if self.d_in is None else self.d_in
         q, k = self.n_heads * self.head_dim, self.n_kv_heads * self.head_dim
         v, o = self.n_kv_heads * self.v_head_dim, self.n_heads * self.v_head_dim
         source: Stream = "source" if self.cross else "token"
         has = self.biases.__contains__
-        yield from linear(f"{own}.q", "attention", q, d, bias=has("q"), shard="column")
-        yield from linear(
-            f"{own}.k", "attention", k, d, bias=has("k"), shard="column", stream=source
-        )
-        yield from linear(
-            f"{own}.v", "attention", v, d, bias=has("v"), shard="column", stream=source
-        )
+        yield from linear(f"{own}.q", "attention", q, into, bias=has("q"), shard="column")
+        if self.gate != "none":
+            width = o if self.gate == "element" else self.n_heads
+            yield from linear(
+                f"{own}.gate", "attention", width, into, bias=has("g"), shard="column"
+            )
+        for letter, width in (("k", k), ("v", v)):
+            if letter in self.parts:
+                yield from linear(
+                    f"{own}.{letter}",
+                    "attention",
+                    width,
+                    into,
+                    bias=has(letter),
+                    shard="column",
+                    stream=source,
+                )
         yield from linear(f"{own}.o", "attention", d, o, bias=has("o"), shard="row")
         if self.sinks:
             yield Tensor(f"{own}.sinks", "attention", (self.n_heads,), "bias", "column")
         if self.qk_norm != "none":
             yield from self._norm("q_norm", self.n_heads).rows()
-            yield from self._norm("k_norm", self.n_kv_heads).rows()
+            if "k" in self.parts:
+                yield from self._norm("k_norm", self.n_kv_heads).rows()
         scores, values = 2 * self.n_heads * self.head_dim, 2 * self.n_heads * self.v_head_dim
         yield Operation(f"{own}.scores", "attention", scores, self.sight)
         yield Operation(f"{own}.values", "attention", values, self.sight)
-        if self.cached:
-            yield Cache(f"{own}.kv", k + v, self.sight)
+        if self.cached and "k" in self.parts:
+            kept = k + v if "v" in self.parts else k
+            yield Cache(f"{own}.kv", kept, self.sight, of="cross" if self.cross else None)
 
     def _norm(self, name: str, heads: Num) -> Norm:
         shapes = {

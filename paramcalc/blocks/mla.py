@@ -59,7 +59,7 @@ class LatentAttention(NamedTuple):
         yield Operation(f"{own}.scores", "attention", 2 * heads * width, self.sight)
         yield Operation(f"{own}.values", "attention", 2 * heads * self.v_head_dim, self.sight)
         if self.cached:
-            yield Cache(f"{own}.latent", latent, self.sight)
+            yield Cache(f"{own}.latent", latent, self.sight, of="latent")
         if self.index_n_heads is not None and self.index_head_dim is not None:
             yield from self._indexer(self.index_n_heads, self.index_head_dim)
 

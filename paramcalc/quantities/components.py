@@ -151,6 +151,7 @@ def _gather(tensors: list[Tensor]) -> list[Part]:
 
 _CORE = ("matmul", "lookup", "scale")
 _PAIRS = {"q": "W_Q + W_O", "o": "W_Q + W_O", "k": "W_K + W_V", "v": "W_K + W_V"}
+_OTHER = {"mixer": "mixer", "residual": "residual connections", "tower": "towers"}
 _PLAIN = {
     "embedding": "embedding",
     "embedding.project": "embedding projection",
@@ -175,6 +176,8 @@ def part_name(tensor: Tensor, among: list[Tensor]) -> str:
         return name.replace("_", " ").replace(".", " ")
     if tensor.role == "norm":
         return "norms"
+    if tensor.role in ("mixer", "residual", "tower"):
+        return _OTHER[tensor.role]
     if first.endswith("attention"):
         return _attention_name(tensor, first, rest, among)
     if first == "ffn":
@@ -190,7 +193,7 @@ def _attention_name(tensor: Tensor, first: str, rest: str, among: list[Tensor]) 
         return "indexer"
     if any(t.name == "attention.kv_down" for t in among):
         return "latent attention"
-    return cross + _PAIRS[rest]
+    return cross + _PAIRS.get(rest, f"attention {rest}")
 
 
 def _ffn_name(tensor: Tensor, rest: str, among: list[Tensor]) -> str:

@@ -12,12 +12,12 @@ from collections.abc import Callable
 from paramcalc.layout import is_literal
 from paramcalc.ledger import Ledger
 from paramcalc.numbers import Num, ceil_div, maximum
-from paramcalc.sight import Causal, Chunk
+from paramcalc.sight import Causal, Chunk, all_pairs
 
 
 def matmul_per_token(ledger: Ledger) -> Num:
     """Return 2 x the active elements of the matrices a token is multiplied by, router included."""
-    return sum(t.flops for t in ledger.tensors if t.stream != "sequence")
+    return sum(t.flops for t in ledger.tensors if t.stream in ("token", "source"))
 
 
 def router_per_token(ledger: Ledger) -> Num:
@@ -52,7 +52,7 @@ def prefill(ledger: Ledger, n: Num) -> Num:
 
 def prefill_all_pairs(ledger: Ledger, n: Num) -> Num:
     """Return ``prefill`` as kernels without causal skipping do it: n x n pairs in every layer."""
-    pairs = sum(o.copies * o.flops_per_pair for o in ledger.operations) * n * n
+    pairs = sum(o.copies * o.flops_per_pair * all_pairs(o.sight, n) for o in ledger.operations)
     return n * matmul_per_token(ledger) + pairs + per_sequence(ledger)
 
 

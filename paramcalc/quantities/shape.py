@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import NamedTuple
 
-from paramcalc.blocks import Attention, FeedForward, LatentAttention, MixtureOfExperts
+from paramcalc.blocks import Attention, Embedding, FeedForward, LatentAttention, MixtureOfExperts
 from paramcalc.build import Plan
 from paramcalc.ledger import Ledger, Role, Tensor
 from paramcalc.numbers import Num
@@ -38,7 +38,10 @@ def ratios(plan: Plan, ledger: Ledger) -> list[Ratios]:
     found = []
     kinds = params.by_kind(ledger)
     for layer, rows, kind in zip(plan.layers, ledger.layers, kinds, strict=True):
-        mixer = next(b for b in layer.blocks if isinstance(b, Attention | LatentAttention))
+        heads = (b for b in layer.blocks if isinstance(b, Attention | LatentAttention))
+        mixer = next(heads, None)
+        if mixer is None:
+            continue
         if isinstance(mixer, LatentAttention):
             qk = mixer.qk_nope_head_dim + mixer.qk_rope_head_dim
         else:
@@ -98,7 +101,7 @@ def rules_of_thumb(plan: Plan, ledger: Ledger, n: int) -> list[Rule]:
     a sequence of n.
     """
     layers = sum(layer.n_layers for layer in plan.layers)
-    d = next(b.d_model for b in plan.layers[0].blocks if isinstance(b, Attention | LatentAttention))
+    d = next(b.d_model for b in plan.outer if isinstance(b, Embedding))
     active, forward = params.active(ledger), flops.prefill(ledger, n)
     return [
         Rule("12 L d²", 12 * layers * d * d, "non-embedding", params.non_embedding(ledger)),

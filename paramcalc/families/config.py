@@ -1,0 +1,270 @@
+"""Config: a config.json as a family reads it, with each type's defaults and a record of what was
+read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from paramcalc import rules
+from paramcalc.errors import ConfigError
+from paramcalc.spelling import shown
+
+ALIASES: Mapping[str, tuple[str, ...]] = {
+    "hidden_size": ("n_embd", "d_model", "n_embed"),
+    "num_hidden_layers": ("n_layer", "n_layers", "num_layers"),
+    "num_attention_heads": ("n_head", "n_heads", "num_heads"),
+    "max_position_embeddings": ("n_positions", "n_ctx", "max_seq_len", "max_sequence_length"),
+    "intermediate_size": ("n_inner", "ffn_dim", "d_ff"),
+}
+"""Older spellings, tried in turn where the first name is absent. A family may state its own."""
+
+CARD = {
+    "d_model": "hidden_size",
+    "n_layers": "num_hidden_layers",
+    "n_heads": "num_attention_heads",
+    "n_kv_heads": "num_key_value_heads",
+    "head_dim": "head_dim",
+    "d_ff": "intermediate_size",
+    "vocab_size": "vocab_size",
+    "context": "max_position_embeddings",
+    "tie_embeddings": "tie_word_embeddings",
+}
+"""Fields of the card and the keys that most types write them under."""
+
+_MISSING: Any = object()
+
+
+class Config:
+    """The values of a config.json by key.
+
+    An attribute is the file's value, else that of an older spelling, else the type's default.
+    Numbers are checked where they are read. ``used`` collects every key read, ``left_out`` names
+    what the model has and the count does not.
+
+    Raises ``ConfigError`` naming the key, its value and the rule.
+    """
+
+    def __init__(
+        self,
+        data: Mapping[str, Any],
+        defaults: Mapping[str, Any],
+        aliases: Mapping[str, tuple[str, ...]] | None = None,
+        *,
+        where: str = "",
+        model_type: str = "",
+        arch: str = "",
+        outer: Mapping[str, Any] | None = None,
+    ) -> None:
+        self._data = data
+        self.outer = data if outer is None else outer
+        """The whole file, where this is its ``text_config``."""
+        self._defaults = defaults
+        self._aliases = {**ALIASES, **(aliases or {})}
+        self._where = where
+        self.model_type = model_type
+        self.arch = arch
+        self.used: set[str] = set()
+        self.keys: dict[str, str] = {}
+        self.left_out: list[str] = []
+        self.assumed: list[str] = []
+
+    def __getattr__(self, key: str) -> Any:
+        if key.startswith("_"):
+            raise AttributeError(key)
+        value = self._find(key)
+        if value is _MISSING:
+            raise ConfigError(f"{self._where}{key}: is missing; add it")
+        return value
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """Return a value that may be absent; ``default`` also stands in for null."""
+        value = self._find(key)
+        return default if value is _MISSING or value is None else value
+
+    def has(self, key: str) -> bool:
+        """Whether the file itself states a key (under its own name), not null."""
+        return self._data.get(key) is not None
+
+    def _find(self, key: str) -> Any:
+        names = (key, *self._aliases.get(key, ()))
+        self.used.update(names)
+        for name in names:
+            if name in self._data:
+                return self._checked(name, self._data[name], self._defaults.get(key, _MISSING))
+        return self._defaults.get(key, _MISSING)
+
+    def _checked(self, key: str, value: Any, default: Any) -> Any:
+        if type(value) is float and value.is_integer() and type(default) is int:
+            value = int(value)
+        if type(default) is bool and value in (0, 1):
+            return bool(value)
+        if type(default) in (bool, str, list, dict) and value is not None:
+            kind = type(default)
+            if not isinstance(value, kind):
+                self.fail(key, value, f"must be {_KINDS[kind]}")
+        elif type(default) is int and value is not None and type(value) is not int:
+            self.fail(key, value, "must be a whole number")
+        if type(value) is int and not -rules.MOST_TOKENS <= value <= rules.MOST_TOKENS:
+            self.fail(key, value, f"must be at most {rules.MOST_TOKENS:,}", "lower it")
+        if type(value) is int and value < 0 <= (default if type(default) is int else -1):
+            self.fail(key, value, "must not be negative", "raise it")
+        return value
+
+    def fail(self, key: str, value: Any, rule: str, fix: str = "change it") -> Any:
+        """Raise ``ConfigError``: key, value, rule, fix on one line."""
+        raise ConfigError(f"{self._where}{key} = {shown(value)}: {rule}; {fix}")
+
+    def choose(self, key: str, value: Any, among: Mapping[str, Any]) -> Any:
+        """Return what a word stands for. Raises ``ConfigError`` for one that is not known."""
+        if not isinstance(value, str) or value not in among:
+            self.fail(key, value, f"must be one of {', '.join(among)}")
+        return among[value]
+
+    def share(self, whole: str, parts: str) -> int:
+        """Return ``whole`` shared out over ``parts``: a head's width where none is stated.
+
+        Raises ``ConfigError`` where it does not divide.
+        """
+        total, count = getattr(self, whole), getattr(self, parts)
+        if type(count) is not int or count < 1:
+            self.fail(parts, count, "must be at least 1", "raise it")
+        if total % count:
+            self.fail(parts, count, f"must divide {whole} = {total}")
+        return int(total // count)
+
+    def per_layer(self, key: str, n: int, value: Any = _MISSING) -> list[Any]:
+        """Return a list with one entry a layer; a single value stands for all of them.
+
+        Raises ``ConfigError`` for a list of another length.
+        """
+        found = getattr(self, key) if value is _MISSING else value
+        if not isinstance(found, list | tuple):
+            return [found] * n
+        if len(found) != n:
+            self.fail(key, f"{len(found)} entries", f"there are {n} layers", "make them equal")
+        return list(found)
+
+    def sub(self, key: str, defaults: Mapping[str, Any] | None = None) -> Config:
+        """Return a nested section (``vision_config``) as a Config of its own; {} where absent."""
+        inner = self._data.get(key) or {}
+        self.used.add(key)
+        if not isinstance(inner, dict):
+            self.fail(key, inner, "must be a section")
+        kind = inner.get("model_type") or ""
+        return Config(inner, defaults or {}, where=f"{self._where}{key}.", model_type=str(kind))
+
+    def leave_out(self, key: str, what: str) -> None:
+        """Note a part that the file describes and the count does not hold."""
+        self.used.add(key)
+        if self._data.get(key):
+            self.left_out.append(f"{what} ({key})")
+
+    def ignore(self, *keys: str) -> None:
+        """Mark keys as read that change no shape in this family."""
+        self.used.update(keys)
+
+    def card(self, **fields: Any) -> dict[str, Any]:
+        """Return the fields of a specification: the card's from their usual keys, then ``fields``.
+
+        A card field given here replaces the key's (None leaves it out); a key that neither the
+        file nor the type knows is left out.
+        """
+        found: dict[str, Any] = {}
+        for field, key in CARD.items():
+            if field in fields:
+                continue
+            value = self._find(key)
+            if value is not _MISSING and value is not None:
+                found[field] = value
+                self.keys[field] = key
+        found.update(fields)
+        return {field: value for field, value in found.items() if value is not None}
+
+    def unused(self) -> list[str]:
+        """Return the keys that might change shapes and were not read."""
+        return sorted(k for k, v in self._data.items() if k not in self.used and _matters(k, v))
+
+
+_KINDS = {bool: "true or false", str: "text", list: "a list", dict: "a section"}
+
+INERT = frozenset(
+    """
+    _name_or_path architectures auto_map model_type transformers_version torch_dtype dtype use_cache
+    is_encoder_decoder is_decoder cross_attention_hidden_size add_cross_attention chunk_size_feed_forward
+    output_attentions output_hidden_states return_dict problem_type num_labels id2label label2id
+    pad_token_id bos_token_id eos_token_id sep_token_id cls_token_id mask_token_id unk_token_id
+    decoder_start_token_id forced_bos_token_id forced_eos_token_id image_token_index image_token_id
+    audio_token_id video_token_id vision_start_token_id vision_end_token_id vision_token_id
+    boi_token_index eoi_token_index boi_token_id eoi_token_id boa_token_id eoa_token_id
+    hidden_act hidden_activation activation_function activation mlp_hidden_act feed_forward_proj
+    initializer_range init_std init_method_std initializer_factor rms_norm_eps layer_norm_eps
+    layer_norm_epsilon norm_eps norm_epsilon layernorm_epsilon eps
+    rope_theta rope_scaling rope_parameters rotary_pct rotary_emb_base partial_rotary_factor
+    rotary_dim rope_local_base_freq rope_interleave rope_ratio original_max_position_embeddings
+    attention_dropout attn_pdrop embd_pdrop resid_pdrop hidden_dropout hidden_dropout_prob
+    attention_probs_dropout_prob attn_dropout dropout activation_dropout classifier_dropout
+    dropout_rate layerdrop encoder_layerdrop decoder_layerdrop embedding_dropout emb_dropout
+    use_flash_attn attn_implementation _attn_implementation experts_implementation pretraining_tp
+    ep_size quantization_config compression_config max_window_layers use_sliding_window
+    norm_topk_prob router_aux_loss_coef output_router_logits router_jitter_noise input_jitter_noise
+    aux_loss_alpha seq_aux scoring_func topk_method n_group topk_group routed_scaling_factor
+    num_expert_group score_function task_specific_params summary_type summary_use_proj
+    summary_activation summary_proj_to_labels summary_first_dropout scale_attn_weights
+    scale_attn_by_inverse_layer_idx reorder_and_upcast_attn scale_embedding gradient_checkpointing
+    attn_logit_softcapping final_logit_softcapping query_pre_attn_scalar logit_scale embedding_multiplier
+    logits_scaling residual_multiplier attention_multiplier mup_enabled num_logits_to_keep
+    attention_softmax_in_fp32 keep_in_fp32 use_bfloat16 fp32_residual layer_norm_in_fp32
+    max_length min_length num_beams early_stopping length_penalty no_repeat_ngram_size do_sample
+    temperature top_k top_p prefix position_embedding_type tokenizer_class use_mamba_kernels
+    swiglu_limit torchscript pruned_heads mlm_probability normalize_before normalize_embedding
+    """.split()
+)
+"""Keys that change no shape in any family here: what they set is not stored."""
+
+_NUMBERS = ("ratio", "factor", "multiplier", "expand", "mult")
+_QUIET = ("_token_id", "_token_index", "_dropout", "_eps", "_epsilon", "_coef", "_id", "_theta")
+
+
+def _matters(key: str, value: Any) -> bool:
+    """Whether an unread key might change a shape: sizes, switches that are on, lists, sections."""
+    if key in INERT or key.startswith("_") or key.endswith(_QUIET):
+        return False
+    if value is None or value is False or value == 0 or isinstance(value, str):
+        return False
+    if isinstance(value, float):
+        return any(word in key for word in _NUMBERS)
+    if isinstance(value, list | dict):
+        return bool(value)
+    return True
+
+
+def layers(kinds: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return ``layers:`` of a specification for a list of layers' fields, one entry a layer.
+
+    Up to three runs of equal layers stand as runs; else the shortest pattern that repeats.
+    """
+    every = [dict(kind) for kind in kinds]
+    runs: list[dict[str, Any]] = []
+    for kind in every:
+        if runs and runs[-1]["kind"] == kind:
+            runs[-1]["repeat"] += 1
+        else:
+            runs.append({"kind": kind, "repeat": 1})
+    groups = [{**run["kind"], "repeat": run["repeat"]} for run in runs]
+    if len(groups) <= 3:
+        del groups[-1]["repeat"]
+        return groups
+    n = len(every)
+    period = next(p for p in range(1, n + 1) if every[p:] == every[: n - p])
+    return [{"pattern": _runs(every[:period])}]
+
+
+def _runs(kinds: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+    for kind in kinds:
+        if found and {k: v for k, v in found[-1].items() if k != "repeat"} == kind:
+            found[-1]["repeat"] = found[-1].get("repeat", 1) + 1
+        else:
+            found.append(dict(kind))
+    return found
