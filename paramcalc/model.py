@@ -47,6 +47,16 @@ class Params:
         return params.buffers(self._ledger)
 
     @cached_property
+    def mtp(self) -> int:
+        """Parameters of multi-token-prediction layers that a checkpoint holds beside the model."""
+        return params.apart(self._ledger)
+
+    @cached_property
+    def towers(self) -> int:
+        """Parameters of towers that read images or sound, part of ``total``."""
+        return params.of_roles(self._ledger.tensors, "tower")
+
+    @cached_property
     def by_component(self) -> dict[Role, int]:
         """Parameters of each component."""
         return params.by_component(self._ledger)
@@ -122,6 +132,14 @@ class Memory:
         bits = formats.find(dtype).bits
         return memory.kv_bytes(self._ledger, n, whole("batch", batch, 1), bits)
 
+    def cache_by_kind(self, n: int | None = None) -> list[memory.CacheKindRow]:
+        """What a sequence of n tokens keeps, by kind (full, window, latent, state, ...)."""
+        return memory.by_kind(self._ledger, self._context if n is None else whole("n", n, 0))
+
+    def cache_by_layer(self, n: int | None = None) -> list[memory.CacheLayer]:
+        """What a sequence of n tokens keeps in every layer, by kind."""
+        return memory.by_layer(self._ledger, self._context if n is None else whole("n", n, 0))
+
     def kv_bytes_per_token(self, n: int = 0, *, dtype: str = "bf16") -> int:
         """Bytes the next token adds to a cache of n tokens; n = 0 gives the first token's."""
         bits = formats.find(dtype).bits
@@ -193,9 +211,24 @@ class Model:
     def with_(self, /, **fields: Any) -> Model:
         """Return this model with fields of its spec changed, all rules checked again.
 
-        Fields take their full or short names. Raises ``SpecError``.
+        Fields take their full or short names. A model read from a config.json changes the keys
+        that feed the fields, and reads it again. Raises ``SpecError`` or ``ConfigError``.
         """
-        return Model(changed(self.spec, fields), name=self.name, asked=self.asked)
+        if self.reading is None:
+            return Model(changed(self.spec, fields), name=self.name, asked=self.asked)
+        from paramcalc import families
+        from paramcalc.sources.loading import spec_of
+
+        reading, rest = families.changed(self.reading, fields)
+        stated = {name: getattr(self.spec, name) for name in ("name", "about", "count_mtp")}
+        if "context" not in reading.fields and "context" in self.spec.model_fields_set:
+            stated["context"] = self.spec.context
+        kept = {name: value for name, value in stated.items() if value}
+        spec = spec_of({**reading.fields, **kept}, self.name)
+        if rest:
+            families.reachable(spec, rest)
+            spec = changed(spec, rest)
+        return Model(spec, name=self.name, asked=self.asked, reading=reading)
 
     def __repr__(self) -> str:
         return f"<paramcalc.Model {self.name}: {self.params.total:,} parameters>"

@@ -60,7 +60,7 @@ def check(spec: ModelSpec) -> None:
 
 
 def _check_blocks(spec: ModelSpec) -> None:
-    stacks = [spec, spec.encoder] if spec.encoder is not None else [spec]
+    stacks = [stack for stack in (spec, spec.encoder) if stack is not None]
     views = [group.view for stack in stacks for group in groups(stack, spec)]
     stated = [("outer", spec.outer), *((v.where("blocks"), v.get("blocks", ())) for v in views)]
     for where, blocks in stated:

@@ -10,6 +10,7 @@ from paramcalc import rules, spelling
 from paramcalc.spec import (
     Count,
     LayerFields,
+    ModelSpec,
     Section,
     Size,
     StackFields,
@@ -86,3 +87,14 @@ def _read_one(where: str, kind: type[Section], value: Any) -> Section:
         return kind.model_validate(value)
     except ValidationError as error:
         raise ValueError(spelling.explain(error, where + ".")) from None
+
+
+def has_blocks(spec: ModelSpec) -> bool:
+    """Whether some layers, or the model around them, are blocks that no field spells.
+
+    Layers of multi-token prediction, which stand beside the model, do not count.
+    """
+    stacks = [stack for stack in (spec, spec.encoder) if stack is not None]
+    groups = [group for stack in stacks for group in stack.layers or ()]
+    kinds = [kind for group in groups for kind in group.pattern or ()]
+    return bool(spec.outer) or any(section.blocks for section in (*stacks, *groups, *kinds))

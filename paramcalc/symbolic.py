@@ -88,8 +88,9 @@ def _filled(spec: ModelSpec) -> ModelSpec:
     data = spec.model_dump(exclude_unset=True)
     fill: dict[str, Any] = {}
     inner = {name for name in ("n_heads", "gated_ffn", "mla") if any(stated_inside(data, name))}
-    if spec.head_dim is None and spec.mla is None and not inner & {"n_heads", "mla"}:
-        fill["head_dim"] = default_head_dim(spec.d_model, spec.n_heads)
+    heads = None if inner & {"n_heads", "mla"} else spec.n_heads
+    if spec.head_dim is None and spec.mla is None and heads is not None:
+        fill["head_dim"] = default_head_dim(spec.d_model, heads)
     if spec.d_ff is None and "gated_ffn" not in inner:
         fill["d_ff"] = default_d_ff(spec.d_model, bool(spec.gated_ffn), spec.ff_multiple_of)
     return spec.model_copy(update=fill)

@@ -22,6 +22,8 @@ COMMANDS = {
     "compare": "Set models side by side, by component.",
     "sweep": "Evaluate a grid of shapes.",
     "explain": "Show each formula in symbols, with numbers, with its integer.",
+    "audit": "Compare a model with the tensors that files hold.",
+    "preset": "Write a config.json as a preset.",
 }
 DEFAULT = "show"
 
@@ -30,7 +32,7 @@ Usage: paramcalc MODEL [OVERRIDES] [OUTPUT]
        paramcalc COMMAND [ARGS]
 
 Parameters, FLOPs and memory of a transformer language model, exact.
-MODEL is a preset (paramcalc list) or a YAML file.
+MODEL is a preset (paramcalc list), a YAML file, a config.json or its folder.
 
 Commands (each has --help):
 {commands}
@@ -39,6 +41,8 @@ Examples:
   paramcalc llama3-8b
   paramcalc llama3-8b --kv 32 --context 128k
   paramcalc my-model.yaml --json
+  paramcalc path/to/config.json
+  paramcalc audit llama3-8b model.safetensors.index.json
   paramcalc compare llama3-8b qwen3-8b
   paramcalc explain gpt2
   paramcalc sweep --d 4096 --kv 8,32

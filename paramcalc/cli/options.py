@@ -37,8 +37,18 @@ def _size(*spellings: str, says: str) -> Any:
 ModelName = Annotated[
     str,
     typer.Argument(
-        metavar="MODEL", help="A preset or a YAML file.", autocompletion=complete_models
+        metavar="MODEL",
+        help="A preset, a YAML file, a config.json or its folder.",
+        autocompletion=complete_models,
     ),
+]
+Like = Annotated[
+    str | None,
+    typer.Option("--like", metavar="TYPE", help="Read a config.json of an unknown type as TYPE."),
+]
+Arch = Annotated[
+    str | None,
+    typer.Option("--arch", metavar="CLASS", help="Count this class, not the file's architectures."),
 ]
 D = Annotated[str | None, _size("--d", says="d_model, the width of the stream.")]
 Layers = Annotated[str | None, _size("--layers", "-L", says="Number of layers.")]
@@ -130,21 +140,23 @@ def _value(text: str) -> Any:
     return parse(f"value: {text}", "--set")["value"]
 
 
-def load(name: str, fields: dict[str, Any]) -> tuple[Model, Model | None]:
+def load(
+    name: str, fields: dict[str, Any], like: str | None = None, arch: str | None = None
+) -> tuple[Model, Model | None]:
     """Return the model with its overrides, and the model as it was (None without overrides).
 
-    ``-`` reads a specification from standard input.
+    ``-`` reads a specification or a config.json from standard input.
     """
     from paramcalc.sources.loading import load as load_model
-    from paramcalc.sources.loading import spec_of
+    from paramcalc.sources.loading import model_of
 
     if name == "-":
-        from paramcalc.model import Model
         from paramcalc.sources.yaml_file import parse
 
-        base = Model(spec_of(parse(sys.stdin.read(MOST_TEXT), "-"), "-"), name="model")
+        data = parse(sys.stdin.read(MOST_TEXT), "-")
+        base = model_of(data, "-", name="model", like=like, arch=arch)
     else:
-        base = load_model(name)
+        base = load_model(name, like=like, arch=arch)
     if not fields:
         return base, None
     return base.with_(**fields), base
@@ -177,6 +189,18 @@ def idle(model: Model, base: Model | None, fields: dict[str, Any]) -> list[str]:
             continue
         if without.ledger.rows == model.ledger.rows:
             found.append(name)
+    return found
+
+
+def notes(model: Model) -> list[str]:
+    """Return what a reader of a config.json's count must know beside it."""
+    reading = model.reading
+    if reading is None:
+        return []
+    found = [f"assumed: {what}" for what in reading.assumed]
+    found += [f"not counted: {what}" for what in reading.left_out]
+    if reading.unused:
+        found.append(f"keys not used, which may change shapes: {', '.join(reading.unused)}")
     return found
 
 

@@ -36,6 +36,11 @@ def show(
     by_layer: Annotated[
         bool, typer.Option("--by-layer", help="List every layer by its number.")
     ] = False,
+    mtp: Annotated[
+        bool, typer.Option("--mtp", help="Count multi-token-prediction layers too.")
+    ] = False,
+    like: o.Like = None,
+    arch: o.Arch = None,
     json: o.Json = False,
     csv: o.Csv = False,
     markdown: o.Markdown = False,
@@ -45,8 +50,9 @@ def show(
     With overrides the report shows the change against the preset. Sizes may be typed 8k, 128k,
     7B, 1.5M: 1k is 1,024 for tokens and 1,000 otherwise.
     """
+    from paramcalc.sources.loading import is_contents
     from paramcalc.views import output
-    from paramcalc.views.report import Report, layers_section, ledger_section
+    from paramcalc.views.report import Report, layers_section, ledger_section, stored_section
     from paramcalc.views.summary import headline, words
 
     way = o.one_of(json, csv, markdown)
@@ -66,7 +72,14 @@ def show(
         {"tie_embeddings": tie, "gpt2": gpt2, "gated_ffn": gated},
         set_,
     )
-    shown, base = o.load(model, fields)
+    if is_contents(model):
+        from paramcalc.cli.audit import show_contents
+
+        show_contents(model, way)
+        return
+    shown, base = o.load(model, fields, like, arch)
+    if mtp:
+        shown = shown.with_(count_mtp=True)
     report = Report(shown, base, o.positive("batch", batch), kv_dtype)
     if way in ("json", "csv"):
         from paramcalc.views import record
@@ -75,19 +88,24 @@ def show(
             output.write_json(record.record(report))
         elif by_layer:
             output.write_csv(record.layers(shown))
+        elif tensors and shown.reading is not None:
+            output.write_csv([record.stored_record(t) for t in shown.stored])
         elif tensors:
             output.write_csv([record.tensor_record(t) for t in shown.ledger.tensors])
         else:
             output.write_csv(record.rows(report))
     else:
         sections = [layers_section(shown)] if by_layer else []
-        sections += [ledger_section(shown)] if tensors else []
+        if tensors:
+            sections.append(stored_section(shown) if shown.reading else ledger_section(shown))
         output.show(
             sections or report.sections(),
             markdown_way=way == "markdown",
             title=headline(shown, base),
             words=words(shown),
         )
+    for line in o.notes(shown):
+        typer.echo(f"paramcalc: note: {line}", err=True)
     from paramcalc.rules import unused
 
     homeless = unused(shown.spec)

@@ -18,12 +18,15 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from paramcalc.errors import ConfigError, UnknownType, did_you_mean
+from paramcalc.errors import ConfigError, SpecError, UnknownType, did_you_mean
 from paramcalc.families.config import Config
 from paramcalc.families.names import LLAMA, Names
 from paramcalc.spelling import shown
+
+if TYPE_CHECKING:
+    from paramcalc.spec import ModelSpec
 
 NESTED = ("text_config", "llm_config", "language_config", "text_model_config")
 """Keys under which a multimodal config keeps its language model's."""
@@ -188,6 +191,43 @@ def _part(data: Mapping[str, Any], inner: str, where: str, model_type: str) -> R
         data=data,
         inside=(inner,),
     )
+
+
+_FREE = frozenset({"context", "name", "about", "count_mtp", "tie_embeddings"})
+"""Fields that no block is built from."""
+
+
+def changed(reading: Reading, fields: Mapping[str, Any]) -> tuple[Reading, dict[str, Any]]:
+    """Return a reading with the keys changed that feed some fields, and the fields left over.
+
+    Raises ``ConfigError``.
+    """
+    from paramcalc.spelling import canonical
+
+    data, rest = dict(reading.data), {}
+    inner = data
+    for key in reading.inside:
+        inner[key] = dict(inner[key])
+        inner = inner[key]
+    for name, value in fields.items():
+        full = canonical(name)
+        if full in reading.keys:
+            inner[reading.keys[full]] = value
+        else:
+            rest[full] = value
+    return read(data, like=reading.like, arch=reading.arch or None), rest
+
+
+def reachable(spec: ModelSpec, fields: Mapping[str, Any]) -> None:
+    """Raise ``SpecError`` for a field that a model with blocks of its own cannot take."""
+    from paramcalc.sections import has_blocks
+
+    own = has_blocks(spec)
+    for name in sorted(fields.keys() - _FREE):
+        if own:
+            raise SpecError(
+                f"{name}: its layers are not built from this field; change the config.json instead"
+            )
 
 
 def _first(architectures: Any) -> str:

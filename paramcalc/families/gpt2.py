@@ -1,4 +1,4 @@
-"""GPT-2 (Radford et al. 2019): biases everywhere, learned positions, fused QKV stored as (in, out)."""
+"""GPT-2 (Radford et al. 2019): biases everywhere, learned positions, QKV fused as (in, out)."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ class Stored(NamedTuple):
 
     name: str
     shape: tuple[Num, ...]
-    count: Num
+    copies: Num
     rows: tuple[str, ...]
     buffer: bool = False
 
@@ -142,5 +142,5 @@ def _merged(tensors: list[Stored]) -> list[Stored]:
     for tensor in tensors:
         key = tensor.name, tensor.shape
         held = found.get(key)
-        found[key] = tensor._replace(count=held.count + tensor.count) if held else tensor
+        found[key] = tensor._replace(copies=held.copies + tensor.copies) if held else tensor
     return list(found.values())

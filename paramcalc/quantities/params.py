@@ -19,6 +19,13 @@ def active(ledger: Ledger) -> Num:
     return sum(t.active_params for t in ledger.tensors)
 
 
+def apart(ledger: Ledger) -> Num:
+    """Return the parameters of layers beside the model (multi-token prediction)."""
+    return sum(
+        row.params for layer in ledger.apart for row in layer.all_rows() if isinstance(row, Tensor)
+    )
+
+
 def buffers(ledger: Ledger) -> Num:
     """Return the values that a checkpoint stores beside its parameters (router corrections)."""
     return sum(t.stored for t in ledger.tensors if t.use == "buffer")

@@ -1,67 +1,169 @@
-"""load: one door for presets, files and fields."""
+"""load: one door for presets, files, hub ids, configurations and fields."""
 
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from paramcalc.errors import FileError, SpecError, UnknownPreset
+from paramcalc.errors import FileError, InputError, SpecError, UnknownPreset, printable
 from paramcalc.model import Model
 
 if TYPE_CHECKING:
     from paramcalc.spec import ModelSpec
 
 _FILE_SUFFIXES = (".yaml", ".yml", ".json")
+_CONTENTS = (".safetensors", ".gguf")
+_HUB_ID = re.compile(r"[\w][\w.-]{0,95}/[\w][\w.-]{0,95}")
 
 
-def load(source: str | os.PathLike[str] | dict[str, Any] | ModelSpec) -> Model:
+def load(
+    source: str | os.PathLike[str] | dict[str, Any] | ModelSpec,
+    *,
+    like: str | None = None,
+    arch: str | None = None,
+) -> Model:
     """Return the model that ``source`` describes.
 
-    A text is the name of a preset (``llama3-8b``, ``meta-llama/Meta-Llama-3-8B``) or the path of a
-    YAML specification; a path, a dict of fields and a ``ModelSpec`` are taken as they are.
+    A text is the name of a preset (``llama3-8b``, ``meta-llama/Meta-Llama-3-8B``), the path of a
+    YAML specification, of a ``config.json`` or its folder, of a GGUF file, or with the ``hub``
+    extra an id on the hub; a path, a dict of fields or of a config.json, and a ``ModelSpec`` are
+    taken as they are. ``like`` reads a config.json of an unknown type as another one; ``arch``
+    names its class (``BartForCausalLM``) in place of ``architectures``.
 
     Raises ``UnknownPreset`` for a name that nothing answers to, ``FileError`` for a file that
-    cannot be read, ``SpecError`` for fields that break a rule: each an ``InputError`` of one line.
+    cannot be read, ``UnknownType`` and ``ConfigError`` for a config.json that no family takes,
+    ``SpecError`` for fields that break a rule: each an ``InputError`` of one line.
     """
     from paramcalc.spec import ModelSpec
 
     if isinstance(source, ModelSpec):
         return Model(source)
     if isinstance(source, dict):
-        return Model(spec_of(source, "fields"))
+        return model_of(source, "fields", like=like, arch=arch)
     from paramcalc.sources import presets
 
     text = os.fspath(source)
     if not isinstance(source, str) or is_file_name(text):
-        return _from_file(Path(text).expanduser())
+        return _from_file(Path(text).expanduser(), like, arch)
     try:
         found, data = presets.read(text)
-    except UnknownPreset:
+    except UnknownPreset as error:
         if _exists(text):
-            return _from_file(Path(text))
+            return _from_file(Path(text), like, arch)
+        if _HUB_ID.fullmatch(text):
+            from paramcalc.sources import hub
+
+            path = hub.config(text, str(error))
+            name = text.rpartition("/")[2]
+            return _from_file(path, like, arch, name=name)
         raise
     name = found.path.stem
-    return Model(spec_of(data, name), name=name, asked=found.hub)
+    return model_of(data, name, name=name, asked=found.hub)
 
 
-def _from_file(path: Path) -> Model:
-    from paramcalc.sources import presets, yaml_file
+def model_of(
+    data: dict[str, Any],
+    where: str,
+    *,
+    name: str | None = None,
+    asked: str | None = None,
+    like: str | None = None,
+    arch: str | None = None,
+) -> Model:
+    """Return the model of a mapping: fields, a config.json, or fields with a ``config`` section.
 
-    name = presets.shown(str(path))
+    Raises ``InputError``.
+    """
+    from paramcalc.sources.config_file import is_config
+
+    if is_config(data) or (like is not None and not data.keys() & {"d_model", "config"}):
+        return _configured(data, where, {}, name=name, asked=asked, like=like, arch=arch)
+    inner = data.get("config")
+    if inner is None:
+        return Model(spec_of(data, where), name=name, asked=asked)
+    beside = {k: v for k, v in data.items() if k != "config"}
+    extra = sorted(beside.keys() - {"name", "about", "context"})
+    if not isinstance(inner, dict) or extra:
+        what = extra[0] if extra else "config"
+        raise SpecError(
+            f"{where}: {what}: beside a config section stand only name, about and context;"
+            " change the config's own keys"
+        )
+    return _configured(inner, where, beside, name=name, asked=asked, like=like, arch=arch)
+
+
+def _configured(
+    data: dict[str, Any],
+    where: str,
+    beside: dict[str, Any],
+    *,
+    name: str | None,
+    asked: str | None,
+    like: str | None,
+    arch: str | None,
+) -> Model:
+    from paramcalc import families
+
+    reading = families.read(data, where=printable(where), like=like, arch=arch)
+    own = name if name not in (None, "config") else None
+    given = str(data.get("_name_or_path") or "").rstrip("/").rpartition("/")[2]
+    plain = printable(own or given or reading.model_type)[:80]
+    spec = spec_of({**reading.fields, **beside}, where)
+    return Model(spec, name=plain, asked=asked, reading=reading)
+
+
+def _from_file(path: Path, like: str | None, arch: str | None, *, name: str | None = None) -> Model:
+    from paramcalc.sources import config_file, presets, yaml_file
+
+    shown = presets.shown(str(path))
     try:
-        inside = path.is_dir()
+        if path.is_dir():
+            inside = path / "config.json"
+            if not inside.is_file():
+                raise FileError(f"{shown}: is a directory without a config.json; name a file")
+            return _from_file(inside, like, arch, name=name or path.resolve().name)
     except (OSError, ValueError) as error:  # too long, not allowed, an embedded null character
+        if isinstance(error, InputError):
+            raise
         why = getattr(error, "strerror", None) or str(error)
-        raise FileError(f"{name}: {why.lower()}; check the path") from None
-    if inside:
-        raise FileError(f"{name}: is a directory; name a YAML file or a preset")
-    return Model(spec_of(yaml_file.read(path), str(path)), name=presets.shown(path.stem))
+        raise FileError(f"{shown}: {why.lower()}; check the path") from None
+    if path.suffix.lower() in _CONTENTS:
+        return _from_contents(path)
+    read = config_file.read if path.suffix.lower() == ".json" else yaml_file.read
+    stem = path.parent.resolve().name if path.name == "config.json" else path.stem
+    own = presets.shown(name or stem)
+    return model_of(read(path), shown, name=own, like=like, arch=arch)
+
+
+def _from_contents(path: Path) -> Model:
+    """The model that a GGUF file's metadata describes, or the config.json beside a checkpoint."""
+    from paramcalc.sources import gguf_config, presets
+    from paramcalc.sources.contents import read_file
+
+    name = presets.shown(path.stem)
+    if path.suffix.lower() == ".gguf":
+        data = gguf_config.config_of(read_file(path))
+        return model_of(data, presets.shown(str(path)), name=name)
+    beside = path.parent / "config.json"
+    if not beside.is_file():
+        raise FileError(
+            f"{presets.shown(str(path))}: holds tensors, not a model's shape; put its config.json"
+            " beside it, or list what it holds with paramcalc FILE"
+        )
+    return _from_file(beside, None, None, name=name)
 
 
 def is_file_name(text: str) -> bool:
     """Whether a text can only mean a file: by its suffix, or because it starts like a path."""
-    return text.lower().endswith(_FILE_SUFFIXES) or text.startswith((".", "~", os.sep))
+    suffixes = _FILE_SUFFIXES + _CONTENTS
+    return text.lower().endswith(suffixes) or text.startswith((".", "~", os.sep))
+
+
+def is_contents(text: str) -> bool:
+    """Whether a text names a file of tensors."""
+    return text.lower().endswith((*_CONTENTS, ".safetensors.index.json"))
 
 
 def _exists(text: str) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 import yaml
 
 from paramcalc.errors import FileError
+from paramcalc.sources.files import read_text
 
 try:
     from yaml import CSafeLoader as _Base
@@ -52,19 +53,7 @@ _Loader.add_constructor("tag:yaml.org,2002:int", _integer)
 
 def read(path: Path) -> dict[str, Any]:
     """Return the fields in a YAML file. Raises ``FileError`` with one line."""
-    try:
-        with path.open("rb") as file:
-            raw = file.read(MOST_BYTES + 1)
-    except (OSError, ValueError) as error:  # ValueError: an embedded null character
-        why = getattr(error, "strerror", None) or "cannot be read"
-        raise FileError(f"{path}: {why.lower()}; check the path") from None
-    if len(raw) > MOST_BYTES:
-        raise FileError(f"{path}: larger than {MOST_BYTES:,} bytes; a specification is a page")
-    try:
-        text = raw.decode()
-    except UnicodeDecodeError as error:
-        raise FileError(f"{path}: not UTF-8 at byte {error.start}; save it as UTF-8") from None
-    return parse(text, str(path))
+    return parse(read_text(path, MOST_BYTES), str(path))
 
 
 def parse(text: str, where: str) -> dict[str, Any]:
@@ -88,11 +77,6 @@ def parse(text: str, where: str) -> dict[str, Any]:
         raise FileError(f"{where}: empty; write fields such as d_model: 4096")
     if not isinstance(data, dict):
         raise FileError(f"{where}: holds {type(data).__name__}, not fields; write d_model: 4096")
-    if data.keys() & {"model_type", "architectures", "hidden_size", "num_hidden_layers", "n_embd"}:
-        raise FileError(
-            f"{where}: looks like a framework's config.json; write its shape as fields such as"
-            " d_model: 4096 (docs/fields.md)"
-        )
     return data
 
 

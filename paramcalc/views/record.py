@@ -5,6 +5,9 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
+from pydantic import BaseModel
+
+from paramcalc.families.names import Stored
 from paramcalc.ledger import Tensor
 from paramcalc.model import Model
 from paramcalc.quantities import shape
@@ -19,7 +22,8 @@ def record(answers: Answers) -> dict[str, Any]:
     changes = {key: answers.change(key) for key in answers.before}
     return {
         "model": model.name,
-        "spec": model.spec.model_dump(exclude_none=True, exclude={"about"}, mode="json"),
+        "spec": spec_record(model),
+        "config": config_record(model),
         "about": model.spec.about.model_dump(mode="json") if model.spec.about else None,
         "context": n,
         "batch": answers.at.batch,
@@ -29,7 +33,17 @@ def record(answers: Answers) -> dict[str, Any]:
         "change": {key: change for key, change in changes.items() if change is not None},
         "params_by_component": dict(model.params.by_component),
         "params_by_part": [p._asdict() for p in parts(model.ledger) if p.kind == "part"],
+        "params_mtp": model.params.mtp,
+        "params_towers": model.params.towers,
         "layers": layers(model),
+        "cache_by_kind": [
+            {**row._asdict(), "bytes": row.elements * answers.kv_dtype.bits // 8}
+            for row in model.memory.cache_by_kind(n)
+        ],
+        "cache_by_layer": [
+            {**row._asdict(), "bytes": row.elements * answers.kv_dtype.bits // 8}
+            for row in model.memory.cache_by_layer(n)
+        ],
         "shape": [
             {k: float(v) if isinstance(v, Fraction) else v for k, v in r._asdict().items()}
             for r in shape.ratios(model.plan, model.ledger)
@@ -39,6 +53,52 @@ def record(answers: Answers) -> dict[str, Any]:
             for r in shape.rules_of_thumb(model.plan, model.ledger, n)
         ],
         "tensors": [tensor_record(t) for t in model.ledger.tensors],
+        "stored_tensors": [stored_record(t) for t in model.stored],
+    }
+
+
+def spec_record(model: Model) -> dict[str, Any]:
+    """Return the fields of the specification, defaults that are not None in; a family's own blocks
+    stand as the names of their classes."""
+    return _fields(model.spec)
+
+
+def _fields(section: BaseModel) -> dict[str, Any]:
+    named = {name: getattr(section, name) for name in type(section).model_fields}
+    kept = {k: v for k, v in named.items() if k != "about" and v is not None and v != ()}
+    return {name: _plain(value) for name, value in kept.items()}
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "rows"):
+        return type(value).__name__
+    if isinstance(value, BaseModel):
+        return _fields(value)
+    return [_plain(inner) for inner in value] if isinstance(value, tuple) else value
+
+
+def config_record(model: Model) -> dict[str, Any] | None:
+    """Return what a config.json said of itself, and what was not read; None for a preset."""
+    reading = model.reading
+    if reading is None:
+        return None
+    return {
+        "model_type": reading.model_type,
+        "arch": reading.arch,
+        "unused_keys": list(reading.unused),
+        "left_out": list(reading.left_out),
+        "assumed": list(reading.assumed),
+    }
+
+
+def stored_record(tensor: Stored) -> dict[str, Any]:
+    """Return a stored tensor's row: its shape as a checkpoint has it, and what is fused in it."""
+    return {
+        "name": tensor.name,
+        "shape": list(tensor.shape),
+        "copies": tensor.copies,
+        "buffer": tensor.buffer,
+        "holds": list(tensor.rows),
     }
 
 

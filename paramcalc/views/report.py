@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from math import prod
 
 from paramcalc.deploy import formats
 from paramcalc.model import Model
@@ -31,7 +32,14 @@ class Report(Answers):
 
     def sections(self) -> list[Section]:
         """Return the tables of the report."""
-        found = [self._parameters(), self._compute(), self._memory(), self._shape(), self._thumb()]
+        found = [
+            self._parameters(),
+            self._compute(),
+            self._memory(),
+            self._cache(),
+            self._shape(),
+            self._thumb(),
+        ]
         return [section for section in found if section.rows]
 
     def _change(self, key: str) -> Cell:
@@ -77,8 +85,19 @@ class Report(Answers):
             section.notes.append(
                 f"with {self.values['buffers']:,} stored routing-correction values: {stored:,}"
             )
-        section.notes += self._layer_changes() + self._published()
+        section.notes += self._beside() + self._layer_changes() + self._published()
         return section
+
+    def _beside(self) -> list[str]:
+        """Say what the count holds beside the text model, and what a checkpoint has beside it."""
+        found = []
+        if self.model.params.towers:
+            found.append(f"of which towers of other modalities: {self.model.params.towers:,}")
+        if self.model.params.mtp:
+            found.append(
+                f"beside it, multi-token prediction: {self.model.params.mtp:,} (--mtp counts it)"
+            )
+        return found
 
     def _layer_changes(self) -> list[str]:
         """Say how one layer changed, where both models have the same kinds of layers."""
@@ -154,6 +173,27 @@ class Report(Answers):
         section.notes += formats.NOTES
         if self.model.spec.encoder is not None and self.model.ledger.caches:
             section.notes.append("KV: cross attention's too, for as many source as target tokens")
+        return section
+
+    def _cache(self) -> Section:
+        """The cache by kind, where it is not one that grows with every token."""
+        section = Section(
+            f"Cache by kind, elements, {self._context_known}",
+            [
+                ("", "left"),
+                ("layers", "right"),
+                ("first token", "right"),
+                (f"the token after {self.at.n:,}", "right"),
+                (f"{self.at.n:,} tokens", "right"),
+                (f"{self.kv_dtype.name}", "right"),
+            ],
+        )
+        kinds = self.model.memory.cache_by_kind(self.at.n)
+        if [row.kind for row in kinds] in ([], ["full"]):
+            return section
+        for row in kinds:
+            size = Size(row.elements * self.kv_dtype.bits // 8)
+            section.add(row.kind, row.layers, row.first, row.following, row.elements, size)
         return section
 
     def _columns(self, heading: str, unit: str = "") -> list[tuple[str, str]]:
@@ -259,6 +299,20 @@ def ledger_section(model: Model) -> Section:
         shape_text = " × ".join(str(size) for size in t.shape)
         section.add(t.name, shape_text, t.copies, t.params, "tied" if params.is_tied(t) else t.use)
     section.add("total", None, None, model.params.total, None, strong=True)
+    return section
+
+
+def stored_section(model: Model) -> Section:
+    """Return what a checkpoint holds, fused and stacked as it is: one row a tensor."""
+    section = Section(
+        "Stored tensors",
+        [("", "left"), ("shape", "right"), ("copies", "right"), ("elements", "right")],
+    )
+    for t in model.stored:
+        shape_text = " × ".join(str(size) for size in t.shape)
+        name = f"{t.name} (buffer)" if t.buffer else t.name
+        section.add(name, shape_text, t.copies, t.copies * prod(t.shape))
+    section.add("parameters", None, None, model.params.total, strong=True)
     return section
 
 

@@ -21,7 +21,7 @@ def headline(model: Model, base: Model | None) -> str:
         text += f"  ({total - base.params.total:+,}"
         if active != total or base.params.active != base.params.total:
             text += f"; active {active - base.params.active:+,}"
-        text += f" against {'the preset' if base.name == model.name else base.name})"
+        text += f" against {'the file' if base.reading else 'the preset' if base.name == model.name else base.name})"
     return text
 
 

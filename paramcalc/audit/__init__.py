@@ -1,0 +1,1 @@
+"""Audit: a model's ledger against the tensors that files hold."""

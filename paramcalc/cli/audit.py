@@ -1,0 +1,93 @@
+"""``paramcalc audit``: a model's ledger against the tensors in files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from paramcalc.cli import options as o
+from paramcalc.errors import InputError
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
+
+
+@app.command()
+def audit(
+    model: o.ModelName,
+    files: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="FILE...", help="A .safetensors file, its index or folder, or a .gguf file."
+        ),
+    ],
+    like: o.Like = None,
+    arch: o.Arch = None,
+    json: o.Json = False,
+    csv: o.Csv = False,
+    markdown: o.Markdown = False,
+) -> None:
+    """Compare a model with what files hold, by their headers: names, shapes, how many.
+
+    Leaves with exit code 0 where every tensor is there and nothing else, 1 where not.
+    """
+    from paramcalc.audit.compare import audit as run
+    from paramcalc.sources.contents import read_all
+    from paramcalc.views import audit_view, output
+
+    way = o.one_of(json, csv, markdown)
+    shown, _ = o.load(model, {}, like, arch)
+    contents = read_all(Path(name).expanduser() for name in files)
+    found = run(shown, contents)
+    if way == "json":
+        output.write_json(audit_view.audit_record(shown.name, found))
+    elif way == "csv":
+        output.write_csv(audit_view.audit_rows(found))
+    else:
+        output.show(
+            audit_view.audit_sections(found),
+            markdown_way=way == "markdown",
+            title=audit_view.audit_headline(shown.name, found),
+        )
+    for line in o.notes(shown):
+        typer.echo(f"paramcalc: note: {line}", err=True)
+    if not found.equal:
+        raise typer.Exit(1)
+
+
+def show_contents(name: str, way: str) -> None:
+    """Show what a file of tensors holds, and the model that it or its config.json describes."""
+    from paramcalc.audit.packed import unpacked
+    from paramcalc.sources.contents import read_file
+    from paramcalc.sources.loading import load
+    from paramcalc.views import audit_view, output, record
+    from paramcalc.views.report import Report
+    from paramcalc.views.summary import headline, words
+
+    path = Path(name).expanduser()
+    contents = read_file(path)
+    held = unpacked(contents)
+    try:
+        model, why = load(path), ""
+    except InputError as error:
+        model, why = None, str(error)
+    if way == "json":
+        document = audit_view.contents_record(contents)
+        answers = None if model is None else Report(model, None, 1, "bf16")
+        document["model"] = None if answers is None else record.record(answers)
+        output.write_json(document)
+    elif way == "csv":
+        output.write_csv(audit_view.contents_record(contents)["file_tensors"])
+    else:
+        markdown = way == "markdown"
+        sections = audit_view.contents_sections(contents, held)
+        title = audit_view.contents_headline(path.name, contents, held)
+        output.show(sections, markdown_way=markdown, title=title)
+        if model is not None:
+            report = Report(model, None, 1, "bf16").sections()
+            output.show(
+                report, markdown_way=markdown, title=headline(model, None), words=words(model)
+            )
+    if why:
+        typer.echo(f"paramcalc: note: {why}", err=True)

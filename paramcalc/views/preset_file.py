@@ -1,0 +1,60 @@
+"""A model as the YAML of a preset."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import yaml
+
+from paramcalc.families.config import CARD
+from paramcalc.model import Model
+from paramcalc.sections import has_blocks
+
+FIRST = ("name", *CARD)
+"""Fields in the order in which a reader expects them; the others follow."""
+
+
+def preset_text(model: Model) -> str:
+    """Return YAML that loads as the same model.
+
+    A model whose layers no field spells (Mamba, Gemma 3n, ...) keeps the keys of its config.json
+    under ``config``. Layers of multi-token prediction, which stand beside the model, stay out.
+    """
+    reading = model.reading
+    stated = model.spec.model_dump(exclude_unset=True, exclude={"mtp", "outer"}, warnings=False)
+    if reading is None:
+        return _dump(stated)
+    if has_blocks(model.spec):
+        keys = {k: v for k, v in reading.data.items() if not k.startswith("_")}
+        keys.pop("transformers_version", None)
+        fields = {"name": model.name, "config": keys}
+    else:
+        stated = {key: value for key, value in stated.items() if value not in ("", None)}
+        ordered = sorted(stated, key=lambda k: FIRST.index(k) if k in FIRST else len(FIRST))
+        fields = {"name": model.name, **{key: stated[key] for key in ordered}}
+    kind = f" ({reading.arch})" if reading.arch else ""
+    fields["about"] = {"source": f"config.json of model_type {reading.model_type}{kind}"}
+    return _dump(fields)
+
+
+class _Dumper(yaml.SafeDumper):
+    """Short lists and inner sections on one line."""
+
+
+def _tuple(dumper: _Dumper, value: tuple[Any, ...]) -> yaml.Node:
+    return dumper.represent_list(value)
+
+
+_Dumper.add_representer(tuple, _tuple)
+
+
+def _dump(fields: dict[str, Any]) -> str:
+    text: str = yaml.dump(
+        fields,
+        Dumper=_Dumper,
+        sort_keys=False,
+        width=96,
+        allow_unicode=True,
+        default_flow_style=None,
+    )
+    return text
