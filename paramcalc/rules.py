@@ -223,8 +223,9 @@ def _check_layer(view: View) -> None:
 
 def _check_latent(view: View) -> None:
     mla = view.get("mla")
-    given = [mla.index_n_heads, mla.index_head_dim, mla.index_top_k]
-    if any(g is None for g in given) and any(g is not None for g in given):
+    sizes = [mla.index_n_heads, mla.index_head_dim]  # without them another layer's choice is used
+    missing = mla.index_top_k is None or None in sizes
+    if missing and any(size is not None for size in sizes):
         fail(
             "mla.index_n_heads",
             mla.index_n_heads,

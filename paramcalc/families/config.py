@@ -3,8 +3,8 @@ read."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeAlias
 
 from paramcalc import rules
 from paramcalc.errors import ConfigError
@@ -32,6 +32,8 @@ CARD = {
 }
 """Fields of the card and the keys that most types write them under."""
 
+Layers: TypeAlias = list[dict[str, Any]]
+"""Fields that differ from layer to layer, one entry a layer."""
 _MISSING: Any = object()
 
 
@@ -68,6 +70,9 @@ class Config:
         self.keys: dict[str, str] = {}
         self.left_out: list[str] = []
         self.assumed: list[str] = []
+        self.parts: dict[str, Config] = {}
+        self.inside: tuple[str, ...] = ()
+        """The section whose keys feed the model's fields, where that is not the file itself."""
 
     def __getattr__(self, key: str) -> Any:
         if key.startswith("_"):
@@ -86,12 +91,21 @@ class Config:
         """Whether the file itself states a key (under its own name), not null."""
         return self._data.get(key) is not None
 
-    def _find(self, key: str) -> Any:
+    def need(self, key: str) -> Any:
+        """Return a value that the type has no default for. Raises ``ConfigError``."""
+        value = self.get(key)
+        if value is None:
+            raise ConfigError(f"{self._where}{key}: is missing; add it")
+        return value
+
+    def _find(self, key: str, *, checked: bool = True) -> Any:
         names = (key, *self._aliases.get(key, ()))
         self.used.update(names)
         for name in names:
             if name in self._data:
-                return self._checked(name, self._data[name], self._defaults.get(key, _MISSING))
+                value = self._data[name]
+                default = self._defaults.get(key, _MISSING)
+                return self._checked(name, value, default) if checked else value
         return self._defaults.get(key, _MISSING)
 
     def _checked(self, key: str, value: Any, default: Any) -> Any:
@@ -138,12 +152,43 @@ class Config:
 
         Raises ``ConfigError`` for a list of another length.
         """
-        found = getattr(self, key) if value is _MISSING else value
+        found = self._find(key, checked=False) if value is _MISSING else value
         if not isinstance(found, list | tuple):
             return [found] * n
         if len(found) != n:
             self.fail(key, f"{len(found)} entries", f"there are {n} layers", "make them equal")
         return list(found)
+
+    def windows(self, sliding: Callable[[int], bool], key: str = "sliding_window") -> Layers:
+        """Return ``window`` for each layer that has one: by ``layer_types``, or, where the file
+        has none, where ``sliding`` of the layer's number holds."""
+        n, window = self.num_hidden_layers, self.get(key, 0)
+        kinds = self.get("layer_types")
+        if kinds is None:
+            flags = [sliding(i) for i in range(n)]
+        else:
+            flags = [
+                bool(self.choose("layer_types", kind, SEES))
+                for kind in self.per_layer("layer_types", n, kinds)
+            ]
+        return [{"window": window} if flag and window else {} for flag in flags]
+
+    def dense(self, first: int | Callable[[int], bool]) -> Layers:
+        """Return ``n_experts: 0`` for each layer without experts: by ``mlp_layer_types``, or, where
+        the file has none, the first so many, or where ``first`` of the layer's number holds."""
+        n = self.num_hidden_layers
+        kinds = self.get("mlp_layer_types")
+        if kinds is not None:
+            words = {"dense": True, "sparse": False}
+            flags = [
+                bool(self.choose("mlp_layer_types", kind, words))
+                for kind in self.per_layer("mlp_layer_types", n, kinds)
+            ]
+        elif callable(first):
+            flags = [first(i) for i in range(n)]
+        else:
+            flags = [i < first for i in range(n)]
+        return [{"n_experts": 0} if flag else {} for flag in flags]
 
     def sub(self, key: str, defaults: Mapping[str, Any] | None = None) -> Config:
         """Return a nested section (``vision_config``) as a Config of its own; {} where absent."""
@@ -153,6 +198,40 @@ class Config:
             self.fail(key, inner, "must be a section")
         kind = inner.get("model_type") or ""
         return Config(inner, defaults or {}, where=f"{self._where}{key}.", model_type=str(kind))
+
+    def part(
+        self,
+        key: str,
+        defaults: Mapping[str, Any],
+        aliases: Mapping[str, tuple[str, ...]] | None = None,
+        *,
+        model_type: str = "",
+        main: bool = False,
+        absent: Mapping[str, Any] | None = None,
+    ) -> Config:
+        """Return a section as ``sub`` does, with its unread keys among this config's.
+
+        ``main`` is the language model's: its keys feed the model's fields. ``absent`` stands in
+        where the file has no such section.
+        """
+        found = self.sub(key, defaults)
+        inner = self._data.get(key)
+        if inner is None:
+            inner = absent or {}
+        part = Config(
+            inner,
+            defaults,
+            aliases,
+            where=found._where,
+            model_type=found.model_type or model_type,
+            arch=self.arch,
+            outer=self.outer,
+        )
+        part.left_out, part.assumed = self.left_out, self.assumed
+        self.parts[key] = part
+        if main and inner is self._data.get(key):
+            part.keys, self.inside = self.keys, (key,)
+        return part
 
     def leave_out(self, key: str, what: str) -> None:
         """Note a part that the file describes and the count does not hold."""
@@ -183,12 +262,16 @@ class Config:
 
     def unused(self) -> list[str]:
         """Return the keys that might change shapes and were not read."""
-        return sorted(k for k, v in self._data.items() if k not in self.used and _matters(k, v))
+        own = (k for k, v in self._data.items() if k not in self.used and _matters(k, v))
+        inner = (f"{key}.{name}" for key, part in self.parts.items() for name in part.unused())
+        return sorted([*own, *inner])
 
 
 _KINDS = {bool: "true or false", str: "text", list: "a list", dict: "a section"}
 
 _INERT = """
+initial_context_length router_scaling_factor enable_moe_fp32_combine moe_routed_scaling_factor
+attn_temperature_tuning floor_scale
 _name_or_path architectures auto_map model_type transformers_version torch_dtype dtype use_cache
 is_encoder_decoder is_decoder cross_attention_hidden_size add_cross_attention
 chunk_size_feed_forward output_attentions output_hidden_states return_dict problem_type
@@ -237,6 +320,24 @@ def _matters(key: str, value: Any) -> bool:
     if isinstance(value, list | dict):
         return bool(value)
     return True
+
+
+SEES = {"full_attention": 0, "sliding_attention": 1, "chunked_attention": 1}
+"""Words of ``layer_types``, and whether such a layer sees a part of the positions."""
+
+
+def stack(kinds: Layers) -> dict[str, Any]:
+    """Return the fields for layers that may differ: the fields themselves where all are equal."""
+    if not kinds:
+        return {}
+    if all(kind == kinds[0] for kind in kinds):
+        return dict(kinds[0])
+    return {"layers": layers(kinds)}
+
+
+def both(*parts: Layers) -> Layers:
+    """Return each layer's fields of several lists together."""
+    return [{k: v for part in layer for k, v in part.items()} for layer in zip(*parts, strict=True)]
 
 
 def layers(kinds: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:

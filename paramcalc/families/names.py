@@ -4,6 +4,9 @@ A family's table maps a row's name to a path. Written after the path:
 
 * nothing: ``.weight`` is added, and ``.bias`` for the bias that belongs to the row;
 * `` !``: the path is the whole name (an entry for a ``.bias`` always is);
+* `` ^``: the path starts at the root, {i} in it stands for the layer;
+* `` R``: with a leading axis of one, (1, n);
+* `` S``: stored row by row, (E, n) as E vectors;
 * `` T``: stored as (in, out); `` F``: the experts of a layer flat under each other, (E x out, in).
 
 Rows of one layer with the same path are one stored tensor, side by side along the output. Experts
@@ -125,14 +128,19 @@ def _one(prefix: str, text: str, tensors: list[Tensor], times: Num) -> Stored:
     head, _, marks = text.partition(" ")
     first = tensors[0]
     shape: tuple[Num, ...] = (sum(t.shape[0] for t in tensors), *first.shape[1:])
-    count, experts = first.copies, ".experts." in first.name
+    count, experts = first.copies, ".experts.*" in first.name
     if "T" in marks:
         shape = (*shape[1:], shape[0])
+    if "R" in marks:
+        shape = (1, *shape)
+    if "S" in marks:
+        shape, count = shape[1:], count * shape[0]
     if "F" in marks:
         shape, count = (count * shape[0], *shape[1:]), 1
     elif experts and "{e}" not in head:
         shape, count = (count, *shape), 1
     rows = tuple(t.name for t in tensors)
+    prefix = "" if "^" in marks else prefix
     return Stored(prefix + head, shape, count * times, rows, first.use == "buffer")
 
 
