@@ -110,7 +110,7 @@ def _around(prefix: str, view: View, spec: ModelSpec, wide: Num) -> Iterator[Blo
     """Yield what stands before and after a stack's layers."""
     if view.get("positions", "learned" if spec.gpt2 else "none") == "learned":
         places = view.get("n_positions", spec.context) + view.get("position_offset", 0)
-        width = spec.d_model if spec.d_positions is None else spec.d_positions
+        width = view.get("d_model") if spec.d_positions is None else spec.d_positions
         yield Positions(f"{prefix}positions", places, width)
     if view.get("relative_buckets") is not None:
         yield RelativePositions(
@@ -121,7 +121,7 @@ def _around(prefix: str, view: View, spec: ModelSpec, wide: Num) -> Iterator[Blo
         if view.get("embedding_norm", False):
             yield Norm(f"{prefix}embedding_norm", (wide,), bias)
         if view.get("final_norm", True):
-            yield Norm(f"{prefix}final_norm", (spec.d_model,), bias)
+            yield Norm(f"{prefix}final_norm", (view.get("d_model"),), bias)
 
 
 def _stack(name: str, section: ModelSpec | EncoderSpec, spec: ModelSpec) -> list[Layers]:
@@ -154,7 +154,7 @@ def _norm(view: View, spec: ModelSpec) -> tuple[str, bool]:
 
 
 def _layer(view: View, spec: ModelSpec, encoding: bool) -> Iterator[Block]:
-    d = spec.d_model
+    d = view.get("d_model")
     kind, bias = _norm(view, spec)
     crossing = bool(view.get("cross_attention", spec.encoder is not None)) and not encoding
     generating = spec.causal and not encoding
@@ -187,10 +187,11 @@ def _attention(name: str, view: View, spec: ModelSpec, sight: Sight, cached: boo
     heads = view.get("n_heads")
     head_dim = view.get("head_dim")
     if head_dim is None:
-        head_dim = default_head_dim(spec.d_model, heads)
+        head_dim = default_head_dim(view.get("d_model"), heads)
+    crossing = name == "cross_attention" and spec.encoder is not None
     return Attention(
         name,
-        spec.d_model,
+        view.get("d_model"),
         heads,
         view.get("n_kv_heads", heads),
         head_dim,
@@ -203,6 +204,7 @@ def _attention(name: str, view: View, spec: ModelSpec, sight: Sight, cached: boo
         name == "cross_attention",
         cached,
         view.get("attention_gate", "none"),
+        d_source=spec.encoder.d_model if crossing and spec.encoder is not None else None,
     )
 
 
@@ -238,17 +240,18 @@ def default_d_ff(d_model: Num, gated: bool, multiple_of: Num) -> Num:
 
 def _feed_forward(view: View, spec: ModelSpec) -> FeedForward | MixtureOfExperts:
     gated, bias = bool(view.get("gated_ffn", False)), _flag(view, "ffn_bias", spec)
+    d = view.get("d_model")
     d_ff = view.get("d_ff")
     if d_ff is None:
-        d_ff = default_d_ff(spec.d_model, gated, spec.ff_multiple_of)
+        d_ff = default_d_ff(d, gated, spec.ff_multiple_of)
     if not view.is_moe:
-        return FeedForward("ffn", spec.d_model, d_ff, gated, bias)
+        return FeedForward("ffn", d, d_ff, gated, bias)
     d_expert = view.get("d_expert", d_ff)
     shared = view.get("n_shared_experts", 0)
     d_shared = view.get("d_shared", None if is_literal(shared, 0) else shared * d_expert)
     return MixtureOfExperts(
         "ffn",
-        spec.d_model,
+        d,
         view.get("n_experts"),
         view.get("top_k"),
         d_expert,

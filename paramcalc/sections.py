@@ -49,8 +49,12 @@ class LayerGroup(LayerSpec):
 
 
 class EncoderSpec(StackFields):
-    """The encoder of an encoder-decoder; the decoder gains cross attention."""
+    """The encoder of an encoder-decoder; the decoder gains cross attention.
 
+    ``d_model`` is its own width where it is not the decoder's.
+    """
+
+    d_model: Size | None = None
     n_layers: Annotated[int, Field(strict=True, ge=1, le=rules.MOST_LAYERS)]
 
 

@@ -151,6 +151,33 @@ class BothWindow(NamedTuple):
         return n
 
 
+class Compressed(NamedTuple):
+    """One entry for each whole block of ``size`` positions up to the token, the best ``top_k`` of
+    them if an indexer picks (DeepSeek-V4)."""
+
+    size: Num
+    top_k: Num | None = None
+
+    @property
+    def most(self) -> Num | None:
+        """k, or no limit."""
+        return self.top_k
+
+    def positions(self, n: Num) -> Num:
+        """min(n // B, k)."""
+        entries = n // self.size
+        return entries if self.top_k is None else minimum(entries, self.top_k)
+
+    def pairs(self, n: Num) -> Num:
+        """B (0 + 1 + ... + (q - 1)) for the tokens before block q ends, then q each."""
+        q = self.positions(n)
+        return self.size * triangle(q - 1) + q * (n - q * self.size + 1)
+
+    def kept(self, n: Num) -> Num:
+        """n // B: all of them may be picked later."""
+        return n // self.size
+
+
 class State(NamedTuple):
     """A recurrent state: one thing of constant size that every token reads and rewrites."""
 
@@ -172,9 +199,12 @@ class State(NamedTuple):
         return minimum(n, 1)
 
 
-Sight = Causal | Window | Chunk | Sparse | Both | BothWindow | State
+Sight = Causal | Window | Chunk | Sparse | Both | BothWindow | Compressed | State
 
 
 def all_pairs(sight: Sight, n: Num) -> Num:
-    """Return the pairs of n tokens that a kernel without skipping computes: n x n, or n states."""
+    """Return the pairs of n tokens that a kernel without skipping computes: n x n, n states, or n x
+    the blocks."""
+    if isinstance(sight, Compressed):
+        return n * (n // sight.size)
     return n if isinstance(sight, State) else n * n

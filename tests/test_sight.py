@@ -8,7 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paramcalc.sight import Both, BothWindow, Causal, Chunk, Sight, Sparse, Window
+from paramcalc.sight import (
+    Both,
+    BothWindow,
+    Causal,
+    Chunk,
+    Compressed,
+    Sight,
+    Sparse,
+    Window,
+    all_pairs,
+)
 
 CASES: list[tuple[Callable[[int], Sight], Callable[[int, int, int], bool]]] = [
     (lambda w: Causal(), lambda i, j, w: j <= i),
@@ -41,6 +51,16 @@ def test_sparse_sees_the_top_k_and_keeps_all(n: int, k: int) -> None:
     assert sight.pairs(n) == sum(min(i, k) for i in range(1, n + 1))
     assert sight.positions(n) == min(n, k)
     assert sight.kept(n) == n
+
+
+@given(n=st.integers(1, 200), b=st.integers(1, 70), k=st.integers(1, 9))
+def test_compressed_sees_whole_blocks(n: int, b: int, k: int) -> None:
+    assert Compressed(b).pairs(n) == sum(i // b for i in range(1, n + 1))
+    assert Compressed(b, k).pairs(n) == sum(min(i // b, k) for i in range(1, n + 1))
+    assert Compressed(b).positions(n) == Compressed(b, k).kept(n) == n // b
+    assert Compressed(b, k).positions(n) == min(n // b, k)
+    assert all_pairs(Compressed(b, k), n) == n * (n // b)
+    assert (Compressed(b).most, Compressed(b, k).most) == (None, k)
 
 
 def test_a_window_keeps_no_more_than_itself() -> None:

@@ -22,7 +22,7 @@ class Attention(NamedTuple):
     ``gate`` scales the output: ``element`` (a matrix as large as Q) or ``head`` (one value a head).
     ``parts`` names the matrices that exist: without ``v`` the keys serve as values, and without
     ``k`` both come from an earlier layer, whose cache they share. ``d_in`` is the width that Q, K
-    and V read where it is not ``d_model``.
+    and V read where it is not ``d_model``, ``d_source`` that of what K and V alone read.
     """
 
     name: str
@@ -41,6 +41,7 @@ class Attention(NamedTuple):
     gate: str = "none"
     parts: str = "qkvo"
     d_in: Num | None = None
+    d_source: Num | None = None
 
     def rows(self) -> Iterator[Row]:
         """Yield the matrices, biases, sinks and norms, the two products, and the cache."""
@@ -56,13 +57,14 @@ class Attention(NamedTuple):
             yield from linear(
                 f"{own}.gate", "attention", width, into, bias=has("g"), shard="column"
             )
+        source_width = into if self.d_source is None else self.d_source
         for letter, width in (("k", k), ("v", v)):
             if letter in self.parts:
                 yield from linear(
                     f"{own}.{letter}",
                     "attention",
                     width,
-                    into,
+                    source_width,
                     bias=has(letter),
                     shard="column",
                     stream=source,

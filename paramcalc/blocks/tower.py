@@ -22,7 +22,9 @@ def weight(name: str, *shape: Num, times: Num = 1, use: Use = "matmul") -> Tenso
     return Tensor(name, "tower", shape, use, "replicated", times, times, times, "tower")
 
 
-def dense(name: str, *shape: Num, bias: bool = True, times: Num = 1, use: Use = "matmul") -> Tensors:
+def dense(
+    name: str, *shape: Num, bias: bool = True, times: Num = 1, use: Use = "matmul"
+) -> Tensors:
     """Yield the weight of a linear map or convolution, (out, in, ...), and its bias."""
     yield weight(f"{name}.weight", *shape, times=times, use=use)
     if bias:
@@ -36,10 +38,17 @@ def norm(name: str, width: Num, *, bias: bool = True, times: Num = 1) -> Tensors
         yield weight(f"{name}.bias", width, times=times, use="bias")
 
 
+def within(prefix: str, *parts: Iterable[Tensor]) -> Tensors:
+    """Yield the tensors that are there at all, their names under a prefix."""
+    for part in parts:
+        for tensor in part:
+            if not (type(tensor.copies) is int and tensor.copies == 0):
+                yield tensor._replace(name=prefix + tensor.name)
+
+
 def placed(prefix: str, *parts: Iterable[Tensor]) -> Rows:
     """Return the tensors as one block, their names under a prefix."""
-    found = [t._replace(name=prefix + t.name) for part in parts for t in part]
-    return Rows(tuple(t for t in found if not (type(t.copies) is int and t.copies == 0)))
+    return Rows(tuple(within(prefix, *parts)))
 
 
 def encoder_layers(name: str, width: Num, d_ff: Num, times: Num) -> Tensors:
@@ -58,9 +67,7 @@ def siglip(
 ) -> Tensors:
     """Yield SigLIP's vision model (arXiv:2303.15343): patches, a place for each, the layers, and
     with ``head`` a learned probe that pools them by attention."""
-    yield from dense(
-        "embeddings.patch_embedding", width, channels, patch, patch, use="conv"
-    )
+    yield from dense("embeddings.patch_embedding", width, channels, patch, patch, use="conv")
     yield weight("embeddings.position_embedding.weight", places, width, use="lookup")
     yield from encoder_layers("encoder.layers.{i}", width, d_ff, layers)
     yield from norm("post_layernorm", width)

@@ -98,6 +98,16 @@ class Config:
             raise ConfigError(f"{self._where}{key}: is missing; add it")
         return value
 
+    def size(self, key: str, default: Any = None) -> int:
+        """Return a whole number of at least 1: what a shape is about to be made of.
+
+        Raises ``ConfigError``.
+        """
+        value = self.get(key, default)
+        if type(value) is not int or value < 1:
+            self.fail(key, value, "must be a whole number of at least 1")
+        return int(value)
+
     def _find(self, key: str, *, checked: bool = True) -> Any:
         names = (key, *self._aliases.get(key, ()))
         self.used.update(names)
@@ -140,9 +150,7 @@ class Config:
 
         Raises ``ConfigError`` where it does not divide.
         """
-        total, count = getattr(self, whole), getattr(self, parts)
-        if type(count) is not int or count < 1:
-            self.fail(parts, count, "must be at least 1", "raise it")
+        total, count = self.size(whole), self.size(parts)
         if total % count:
             self.fail(parts, count, f"must divide {whole} = {total}")
         return int(total // count)

@@ -172,7 +172,7 @@ def read(c: Config) -> dict[str, Any]:
         after = Norm("ffn.after", (c.hidden_size,), False)
         kinds = [kind or dict(blocks=(after,)) for kind in kinds]
     if c.get("index_topk_freq") is not None:
-        chosen = {True: {}, False: dict(mla=fields["mla"] | _UNINDEXED)}
+        chosen = {True: {}, False: dict(mla=fields["mla"] | UNINDEXED)}
         kinds = [kind | chosen[own] for kind, own in zip(kinds, indexers(c), strict=True)]
     return c.card(**fields, **stack(kinds), mtp=prediction(c))
 
@@ -202,7 +202,7 @@ def latent(c: Config) -> dict[str, Any]:
     )
 
 
-_UNINDEXED = dict(index_n_heads=None, index_head_dim=None)
+UNINDEXED = dict(index_n_heads=None, index_head_dim=None)
 """What a layer's attention lacks where it follows the choice of an earlier layer's indexer."""
 
 

@@ -9,6 +9,7 @@ A family's table maps a row's name to a path. Written after the path:
 * `` S``: stored row by row, (E, n) as E vectors;
 * `` T``: stored as (in, out); `` F``: the experts of a layer flat under each other, (E x out, in).
 
+An entry for ``encoder.norm2`` goes before one for ``norm2`` in the encoder's layers.
 Rows of one layer with the same path are one stored tensor, side by side along the output. Experts
 without ``{e}`` in their path are stacked, (E, out, in). A row without an entry is its own name.
 """
@@ -99,15 +100,22 @@ def stored_apart(ledger: Ledger, names: Names) -> list[Stored]:
 def _of_layers(layer: LayerRows, names: Names) -> list[Stored]:
     place = f"{layer.stack}.layers" if layer.stack else "layers"
     prefix = f"{names.get(place, place)}.{{i}}."
-    return _within(prefix, layer.rows, 1 if layer.shared else layer.n_layers, names)
+    times = 1 if layer.shared else layer.n_layers
+    return _within(prefix, layer.rows, times, names, f"{layer.stack}." if layer.stack else "")
 
 
-def _within(prefix: str, rows: tuple[Row, ...], times: Num, names: Names) -> list[Stored]:
-    together: dict[str, list[Tensor]] = {}
+def _within(
+    prefix: str, rows: tuple[Row, ...], times: Num, names: Names, stack: str = ""
+) -> list[Stored]:
+    together: dict[tuple[str, Tensor | None], list[Tensor]] = {}
     for row in rows:
         if isinstance(row, Tensor) and not (type(row.copies) is int and row.copies == 0):
-            together.setdefault(path(row.name, names), []).append(row)
-    return [_one(prefix, text, tensors, times) for text, tensors in together.items()]
+            found = path(stack + row.name, names)
+            if found == stack + row.name:  # the stack has no name of its own for it
+                found = path(row.name, names)
+            apart = row if row.stream == "tower" else None  # a tower fuses nothing
+            together.setdefault((found, apart), []).append(row)
+    return [_one(prefix, text, tensors, times) for (text, _), tensors in together.items()]
 
 
 def path(name: str, names: Names) -> str:
@@ -127,7 +135,9 @@ def path(name: str, names: Names) -> str:
 def _one(prefix: str, text: str, tensors: list[Tensor], times: Num) -> Stored:
     head, _, marks = text.partition(" ")
     first = tensors[0]
-    shape: tuple[Num, ...] = (sum(t.shape[0] for t in tensors), *first.shape[1:])
+    shape: tuple[Num, ...] = first.shape  # () for a single value
+    if shape:
+        shape = (sum(t.shape[0] for t in tensors), *shape[1:])
     count, experts = first.copies, ".experts.*" in first.name
     if "T" in marks:
         shape = (*shape[1:], shape[0])

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from paramcalc.layout import is_literal
 from paramcalc.ledger import Ledger
 from paramcalc.numbers import Num, ceil_div, maximum
-from paramcalc.sight import Causal, Chunk, all_pairs
+from paramcalc.sight import Causal, Chunk, Compressed, all_pairs
 
 
 def matmul_per_token(ledger: Ledger) -> Num:
@@ -81,6 +81,8 @@ def crossover(ledger: Ledger) -> Num | None:
     ``equal_at`` takes them.
     """
     matmuls = matmul_per_token(ledger)
+    if any(isinstance(o.sight, Compressed) for o in ledger.operations):
+        return _stepwise(ledger, matmuls)
     chunks = {o.sight.size for o in ledger.operations if isinstance(o.sight, Chunk)}
     start = equal_at(ledger, matmuls)  # as if each token were the last of its chunk
     if start is None or not chunks:
@@ -91,6 +93,20 @@ def crossover(ledger: Ledger) -> Num | None:
         lambda i: attention_per_token(ledger, before + i) >= matmuls, max(1, end - before)
     )
     return None if within is None else before + within
+
+
+def _stepwise(ledger: Ledger, matmuls: Num) -> int | None:
+    """``crossover`` where entries for whole blocks make attention grow in steps; ints only."""
+    ends = {
+        o.sight.most * (o.sight.size if isinstance(o.sight, Compressed) else 1)
+        if o.sight.most is not None
+        else None
+        for o in ledger.operations
+    }
+    high = max(end or 1 for end in ends)
+    while None in ends and attention_per_token(ledger, high) < matmuls:
+        high *= 2
+    return _first(lambda n: attention_per_token(ledger, n) >= matmuls, high)
 
 
 def equal_at(ledger: Ledger, matmuls: Num) -> Num | None:

@@ -252,6 +252,8 @@ def _sees(sight: Any) -> str:
         "Sparse": "the top k",
         "Both": "all",
         "BothWindow": "a window on both sides",
+        "Compressed": "blocks before it",
+        "State": "its state",
     }[type(sight).__name__]
 
 

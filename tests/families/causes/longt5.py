@@ -1,0 +1,27 @@
+"""LongT5's encoder works in blocks."""
+
+from __future__ import annotations
+
+from paramcalc.model import Model
+from paramcalc.numbers import ceil_div
+from paramcalc.sight import BothWindow
+from tests.families.causes import Cause
+
+
+def blocks(model: Model, n: int) -> int:
+    """Each block of radius + 1 positions meets itself and its neighbours, in place of all n."""
+    extra = 0
+    for o in model.ledger.operations:
+        if isinstance(o.sight, BothWindow):
+            block = o.sight.size // 2 + 1
+            padded = ceil_div(n, block) * block
+            extra += o.copies * o.flops_per_pair * (padded * 3 * block - n * n)
+    return extra
+
+
+CAUSES = {
+    ("longt5", "LongT5ForConditionalGeneration"): Cause(
+        "local attention runs in blocks of radius + 1 against three blocks, not over all pairs",
+        blocks,
+    ),
+}
