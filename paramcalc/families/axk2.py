@@ -60,7 +60,7 @@ TYPES = {
 def read(c: Config) -> dict[str, Any]:
     """One dense layer, whose second norm has no gate, then experts."""
     c.ignore("num_key_value_heads", "head_dim", "qk_head_dim", "layer_types")
-    d, rank = c.hidden_size, c.gated_norm_rank
+    d, rank = c.hidden_size, c.size("gated_norm_rank")
     before = Rows(tuple(attention(c))), GatedNorm("norm1", d, rank)
     own = {
         True: (*before, Norm("norm2.plain", (d,), False)),
@@ -95,24 +95,25 @@ class GatedNorm(NamedTuple):
 def attention(c: Config) -> Iterator[Row]:
     """Latent attention with an indexer; the query latent, normed and not, gives queries and a gate
     as wide as the values."""
-    if not c.q_lora_rank:
-        c.fail("q_lora_rank", c.q_lora_rank, "must be at least 1", "raise it")
+    heads, rank = c.size("num_attention_heads"), c.size("q_lora_rank")
+    nope, rope, v_dim = (
+        c.size(key) for key in ("qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim")
+    )
     latent = LatentAttention(
         "attention",
-        c.hidden_size,
-        c.num_attention_heads,
-        c.q_lora_rank,
-        c.kv_lora_rank,
-        c.qk_nope_head_dim,
-        c.qk_rope_head_dim,
-        c.v_head_dim,
-        Sparse(c.index_topk),
-        c.index_n_heads,
-        c.index_head_dim,
+        c.size("hidden_size"),
+        heads,
+        rank,
+        c.size("kv_lora_rank"),
+        nope,
+        rope,
+        v_dim,
+        Sparse(c.size("index_topk")),
+        c.size("index_n_heads"),
+        c.size("index_head_dim"),
         "qko" if c.attention_bias else "",
     )
-    widths = c.qk_nope_head_dim + c.qk_rope_head_dim + c.v_head_dim
     for row in latent.rows():
         if isinstance(row, Tensor) and row.name == "attention.q_up":
-            row = row._replace(shape=(c.num_attention_heads * widths, 2 * c.q_lora_rank))
+            row = row._replace(shape=(heads * (nope + rope + v_dim), 2 * rank))
         yield row

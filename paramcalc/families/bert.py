@@ -1,166 +1,257 @@
-"""BERT (arXiv:1810.04805) and the encoders built like it: RoBERTa (arXiv:1907.11692), ELECTRA
-(arXiv:2003.10555), Megatron-BERT (arXiv:1909.08053), RemBERT (arXiv:2010.12821), MPNet
-(arXiv:2004.09297), DistilBERT (arXiv:1910.01108), RoFormer (arXiv:2104.09864), LayoutLM
-(arXiv:1912.13318), BigBird (arXiv:2007.14062) and more.
+"""BERT (arXiv:1810.04805) and the encoders built of its layers: post-norm, biases everywhere, learned
+positions, segment embeddings, a dense layer and a norm before the masked head.
 
-Post-norm layers with biases everywhere, a norm after the embeddings, learned positions, segments,
-and a head of a dense layer, a norm and the token table. ``is_decoder`` makes them causal; a class
-without a head (``BertModel``) has a pooler instead.
+RoBERTa (arXiv:1907.11692) and its kin, ALBERT (one layer's weights run L times), ELECTRA, DistilBERT,
+MPNet, Megatron-BERT and the pre-norm types, BigBird, Longformer, RemBERT, RoFormer, and others.
 """
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from paramcalc.blocks import Attention, Head, MaskedHead, Norm, Pooler
-from paramcalc.blocks.linear import linear
-from paramcalc.blocks.rows import Rows, idle, vector
+from paramcalc.blocks import Pooler
+from paramcalc.blocks.rows import Rows, vector
+from paramcalc.families.bert_names import ROOTS, names
 from paramcalc.families.config import Config
 from paramcalc.families.names import Names
-from paramcalc.ledger import Tensor
-from paramcalc.sight import Both
-
-
-class Prediction(NamedTuple):
-    """Where a type keeps the dense layer, the norm and the matrix of its head, and the bias that
-    stands beside the matrix: untied, the matrix has one of its own as well."""
-
-    dense: str
-    norm: str
-    out: str
-    bias: str
-
-
-CLS = Prediction(
-    "cls.predictions.transform.dense",
-    "cls.predictions.transform.LayerNorm",
-    "cls.predictions.decoder",
-    "cls.predictions.bias",
-)
-LM_HEAD = Prediction("lm_head.dense", "lm_head.layer_norm", "lm_head.decoder", "lm_head.bias")
-GENERATOR = Prediction(
-    "generator_predictions.dense",
-    "generator_predictions.LayerNorm",
-    "generator_lm_head",
-    "generator_lm_head.bias",
-)
-_REMBERT = Prediction(
-    "cls.predictions.dense",
-    "cls.predictions.LayerNorm",
-    "cls.predictions.decoder",
-    "cls.predictions.decoder.bias",
-)
-_VOCAB = Prediction(
-    "vocab_transform", "vocab_layer_norm", "vocab_projector", "vocab_projector.bias"
-)
+from paramcalc.ledger import Row, Tensor
 
 
 class Kind(NamedTuple):
-    """What sets a type apart: the root of its names, its head, where its norms stand, and whether
-    it has segments and, without a head, a pooler."""
+    """What sets a type apart from BERT."""
 
-    root: str
-    head: Prediction = CLS
-    norm1: str = "attention.output.LayerNorm"
-    norm2: str = "output.LayerNorm"
-    final_norm: str = ""
-    embedding_norm: bool = True
     segments: bool = True
-    pooler: str = "pooler.dense"
-    head_first: bool = False
+    learned: bool = True
+    embedding_norm: bool = True
+    final_norm: bool = False
+    transform: bool = True
+    narrow: bool = False
+    decoder_bias: bool = True
 
 
-KINDS = {
-    "bert": Kind("bert"),
-    "bert-generation": Kind("bert", LM_HEAD, segments=False, pooler=""),
-    "big_bird": Kind("bert", pooler="pooler"),
-    "camembert": Kind("roberta", LM_HEAD, head_first=True),
-    "data2vec-text": Kind("data2vec_text", LM_HEAD),
-    "distilbert": Kind(
-        "distilbert", _VOCAB, "sa_layer_norm", "output_layer_norm", segments=False, pooler=""
-    ),
-    "electra": Kind("electra", GENERATOR, pooler=""),
-    "ernie": Kind("ernie"),
-    "ibert": Kind("ibert", LM_HEAD),
-    "layoutlm": Kind("layoutlm"),
-    "megatron-bert": Kind("bert", CLS, "attention.ln", "ln", "encoder.ln", False),
-    "mpnet": Kind("mpnet", LM_HEAD, "attention.LayerNorm", segments=False),
-    "rembert": Kind("rembert", _REMBERT),
-    "roberta": Kind("roberta", LM_HEAD),
-    "roberta-prelayernorm": Kind(
-        "roberta_prelayernorm",
-        LM_HEAD,
-        "attention.LayerNorm",
-        "intermediate.LayerNorm",
-        "LayerNorm",
-    ),
-    "roformer": Kind("roformer", pooler=""),
-    "xlm-roberta": Kind("roberta", LM_HEAD, head_first=True),
-    "xlm-roberta-xl": Kind(
-        "roberta",
-        LM_HEAD,
-        "attention.self_attn_layer_norm",
-        "LayerNorm",
-        "encoder.LayerNorm",
-        False,
-    ),
+KINDS: dict[str, Kind] = {
+    "albert": Kind(narrow=True),
+    "bert": Kind(),
+    "bert-generation": Kind(segments=False, transform=False),
+    "big_bird": Kind(),
+    "camembert": Kind(),
+    "data2vec-text": Kind(),
+    "distilbert": Kind(segments=False, decoder_bias=False),
+    "electra": Kind(narrow=True, decoder_bias=False),
+    "ernie": Kind(),
+    "ibert": Kind(),
+    "megatron-bert": Kind(embedding_norm=False, final_norm=True),
+    "mpnet": Kind(segments=False),
+    "rembert": Kind(narrow=True, decoder_bias=False),
+    "roberta": Kind(),
+    "roberta-prelayernorm": Kind(final_norm=True),
+    "roformer": Kind(learned=False, narrow=True),
+    "xlm-roberta": Kind(),
+    "xlm-roberta-xl": Kind(embedding_norm=False, final_norm=True),
 }
 
-_BERT = dict(
-    vocab_size=30522,
-    hidden_size=768,
-    num_hidden_layers=12,
-    num_attention_heads=12,
-    intermediate_size=3072,
-    max_position_embeddings=512,
-    type_vocab_size=2,
-    tie_word_embeddings=True,
-    is_decoder=False,
-    add_cross_attention=False,
-)
-_LARGE = dict(
-    hidden_size=1024, num_hidden_layers=24, num_attention_heads=16, intermediate_size=4096
-)
-
 TYPES: dict[str, dict[str, Any]] = {
-    "bert": dict(_BERT),
-    "bert-generation": dict(_BERT | _LARGE, vocab_size=50358),
-    "big_bird": dict(
-        _BERT,
+    "albert": dict(
+        vocab_size=30000,
+        embedding_size=128,
+        hidden_size=4096,
+        num_hidden_layers=12,
+        num_hidden_groups=1,
+        num_attention_heads=64,
+        intermediate_size=16384,
+        inner_group_num=1,
+        max_position_embeddings=512,
+        type_vocab_size=2,
+        tie_word_embeddings=True,
+    ),
+    "bert": dict(
+        vocab_size=30522,
+        hidden_size=768,
+        num_hidden_layers=12,
+        num_attention_heads=12,
+        intermediate_size=3072,
+        max_position_embeddings=512,
+        type_vocab_size=2,
+        add_cross_attention=False,
+        tie_word_embeddings=True,
+    ),
+    "bert-generation": dict(
         vocab_size=50358,
+        hidden_size=1024,
+        num_hidden_layers=24,
+        num_attention_heads=16,
+        intermediate_size=4096,
+        max_position_embeddings=512,
+        add_cross_attention=False,
+        tie_word_embeddings=True,
+    ),
+    "big_bird": dict(
+        vocab_size=50358,
+        hidden_size=768,
+        num_hidden_layers=12,
+        num_attention_heads=12,
+        intermediate_size=3072,
         max_position_embeddings=4096,
-        use_bias=True,
+        type_vocab_size=2,
         attention_type="block_sparse",
+        use_bias=True,
+        rescale_embeddings=False,
         block_size=64,
         num_random_blocks=3,
+        add_cross_attention=False,
+        tie_word_embeddings=True,
     ),
-    "camembert": dict(_BERT),
-    "data2vec-text": dict(_BERT),
-    "distilbert": dict(_BERT, num_hidden_layers=6),
+    "camembert": dict(
+        vocab_size=30522,
+        hidden_size=768,
+        num_hidden_layers=12,
+        num_attention_heads=12,
+        intermediate_size=3072,
+        max_position_embeddings=512,
+        type_vocab_size=2,
+        add_cross_attention=False,
+        tie_word_embeddings=True,
+    ),
+    "data2vec-text": dict(
+        vocab_size=30522,
+        hidden_size=768,
+        num_hidden_layers=12,
+        num_attention_heads=12,
+        intermediate_size=3072,
+        max_position_embeddings=512,
+        type_vocab_size=2,
+        add_cross_attention=False,
+        tie_word_embeddings=True,
+    ),
+    "distilbert": dict(
+        vocab_size=30522,
+        max_position_embeddings=512,
+        sinusoidal_pos_embds=False,
+        qa_dropout=0.1,
+        seq_classif_dropout=0.2,
+        tie_word_embeddings=True,
+        hidden_size=768,
+        num_attention_heads=12,
+        num_hidden_layers=6,
+        intermediate_size=3072,
+    ),
     "electra": dict(
-        _BERT, embedding_size=128, hidden_size=256, num_attention_heads=4, intermediate_size=1024
+        vocab_size=30522,
+        embedding_size=128,
+        hidden_size=256,
+        num_hidden_layers=12,
+        num_attention_heads=4,
+        intermediate_size=1024,
+        max_position_embeddings=512,
+        type_vocab_size=2,
+        add_cross_attention=False,
+        tie_word_embeddings=True,
     ),
-    "ernie": dict(_BERT, task_type_vocab_size=3, use_task_id=False),
-    "ibert": dict(_BERT),
-    "layoutlm": dict(_BERT, max_2d_position_embeddings=1024),
-    "megatron-bert": dict(_BERT | _LARGE, vocab_size=29056),
-    "mpnet": dict(_BERT, vocab_size=30527, relative_attention_num_buckets=32),
+    "ernie": dict(
+        vocab_size=30522,
+        hidden_size=768,
+        num_hidden_layers=12,
+        num_attention_heads=12,
+        intermediate_size=3072,
+        max_position_embeddings=512,
+        type_vocab_size=2,
+        task_type_vocab_size=3,
+        use_task_id=False,
+        add_cross_attention=False,
+        tie_word_embeddings=True,
+    ),
+    "ibert": dict(
+        vocab_size=30522,
+        hidden_size=768,
+        num_hidden_layers=12,
+        num_attention_heads=12,
+        intermediate_size=3072,
+        max_position_embeddings=512,
+        type_vocab_size=2,
+        quant_mode=False,
+        tie_word_embeddings=True,
+    ),
+    "megatron-bert": dict(
+        vocab_size=29056,
+        hidden_size=1024,
+        num_hidden_layers=24,
+        num_attention_heads=16,
+        intermediate_size=4096,
+        max_position_embeddings=512,
+        type_vocab_size=2,
+        add_cross_attention=False,
+        tie_word_embeddings=True,
+    ),
+    "mpnet": dict(
+        vocab_size=30527,
+        hidden_size=768,
+        num_hidden_layers=12,
+        num_attention_heads=12,
+        intermediate_size=3072,
+        max_position_embeddings=512,
+        relative_attention_num_buckets=32,
+        tie_word_embeddings=True,
+    ),
     "rembert": dict(
-        _BERT,
         vocab_size=250300,
         hidden_size=1152,
         num_hidden_layers=32,
         num_attention_heads=18,
-        intermediate_size=4608,
         input_embedding_size=256,
         output_embedding_size=1664,
+        intermediate_size=4608,
+        max_position_embeddings=512,
+        type_vocab_size=2,
+        add_cross_attention=False,
+        tie_word_embeddings=False,
     ),
-    "roberta": dict(_BERT, vocab_size=50265),
-    "roberta-prelayernorm": dict(_BERT, vocab_size=50265),
-    "roformer": dict(_BERT, vocab_size=50000, max_position_embeddings=1536, embedding_size=None),
-    "xlm-roberta": dict(_BERT),
+    "roberta": dict(
+        vocab_size=50265,
+        hidden_size=768,
+        num_hidden_layers=12,
+        num_attention_heads=12,
+        intermediate_size=3072,
+        max_position_embeddings=512,
+        type_vocab_size=2,
+        add_cross_attention=False,
+        tie_word_embeddings=True,
+    ),
+    "roberta-prelayernorm": dict(
+        vocab_size=50265,
+        hidden_size=768,
+        num_hidden_layers=12,
+        num_attention_heads=12,
+        intermediate_size=3072,
+        max_position_embeddings=512,
+        type_vocab_size=2,
+        add_cross_attention=False,
+        tie_word_embeddings=True,
+    ),
+    "roformer": dict(
+        vocab_size=50000,
+        embedding_size=None,
+        hidden_size=768,
+        num_hidden_layers=12,
+        num_attention_heads=12,
+        intermediate_size=3072,
+        max_position_embeddings=1536,
+        type_vocab_size=2,
+        rotary_value=False,
+        add_cross_attention=False,
+        tie_word_embeddings=True,
+    ),
+    "xlm-roberta": dict(
+        vocab_size=30522,
+        hidden_size=768,
+        num_hidden_layers=12,
+        num_attention_heads=12,
+        intermediate_size=3072,
+        max_position_embeddings=512,
+        type_vocab_size=2,
+        add_cross_attention=False,
+        tie_word_embeddings=True,
+    ),
     "xlm-roberta-xl": dict(
-        _BERT,
         vocab_size=250880,
         hidden_size=2560,
         num_hidden_layers=36,
@@ -168,163 +259,108 @@ TYPES: dict[str, dict[str, Any]] = {
         intermediate_size=10240,
         max_position_embeddings=514,
         type_vocab_size=1,
+        add_cross_attention=False,
+        tie_word_embeddings=True,
     ),
 }
 
 KEYS = {
     "hidden_size": ("dim",),
-    "intermediate_size": ("hidden_dim",),
     "num_hidden_layers": ("n_layers",),
     "num_attention_heads": ("n_heads",),
+    "intermediate_size": ("hidden_dim",),
 }
 
-_MPNET = {f"attention.{x}": f"attention.attn.{x}" for x in "qkvo"}
-_DISTIL = {
-    **{f"attention.{x}": f"attention.{x}_lin" for x in "qkv"},
-    "attention.o": "attention.out_lin",
-    "ffn.up": "ffn.lin1",
-    "ffn.down": "ffn.lin2",
-}
-_OWN: dict[str, dict[str, str]] = {"mpnet": _MPNET, "distilbert": _DISTIL}
+
+def NAMES(c: Config) -> Names:  # noqa: N802
+    """By type: see ``bert_names``."""
+    return names(c.model_type)
 
 
-def is_bare(c: Config) -> bool:
-    """Whether the class has no head: ``BertModel``, ``BertGenerationEncoder``."""
-    return c.arch.endswith(("Model", "Encoder")) and not c.arch.endswith("LMHeadModel")
-
-
-def has_head(c: Config) -> bool:
-    """Whether the class predicts tokens (a config that names no class does)."""
-    ends = ("ForMaskedLM", "ForCausalLM", "LMHeadModel", "ForPreTraining", "Decoder")
-    return not c.arch or c.arch.endswith(ends)
-
-
-def bert_names(c: Config, kind: Kind) -> dict[str, str]:
-    """BERT's names under a type's root, which a class without a head leaves out."""
-    root = "" if is_bare(c) else f"{kind.root}."
-    tied = bool(c.tie_word_embeddings)
-    attention = {"q": "self.query", "k": "self.key", "v": "self.value", "o": "output.dense"}
-    found = {
-        "layers": f"{root}encoder.layer",
-        "embedding": f"{root}embeddings.word_embeddings",
-        "token_types": f"{root}embeddings.token_type_embeddings",
-        "positions": f"{root}embeddings.position_embeddings",
-        "embedding_norm": f"{root}embeddings.LayerNorm",
-        "embedding.project": f"{root}embeddings_project",
-        "final_norm": f"{root}{kind.final_norm}",
-        "pooler": f"{root}{kind.pooler}",
-        "pretraining": "cls.seq_relationship",
-        **{f"attention.{x}": f"attention.{name}" for x, name in attention.items()},
-        **{f"cross_attention.{x}": f"crossattention.{name}" for x, name in attention.items()},
-        "cross_norm": kind.norm1.replace("attention", "crossattention"),
-        "ffn.up": "intermediate.dense",
-        "ffn.down": "output.dense",
-        "norm1": kind.norm1,
-        "norm2": kind.norm2,
-        "head.dense": kind.head.dense,
-        "head.norm": kind.head.norm,
-        "head": kind.head.out,
-        "head.bias": kind.head.bias if tied else f"{kind.head.out}.bias",
-    }
-    if kind.head_first and tied and has_head(c):  # the framework stores it under the head's name
-        found["embedding"] = kind.head.out
-    return found
-
-
-def NAMES(c: Config) -> Names:
-    """BERT's; DistilBERT and MPNet name a layer's matrices otherwise."""
-    found = bert_names(c, KINDS[c.model_type]) | _OWN.get(c.model_type, {})
-    root = found["layers"].removesuffix("encoder.layer")
-    if c.model_type == "distilbert":
-        found["layers"] = f"{root}transformer.layer"
-    if c.model_type == "rembert":
-        found["embedding.project"] = f"{root}encoder.embedding_hidden_mapping_in"
-    if c.model_type == "roformer":
-        found["positions"] = f"{root}encoder.embed_positions"
-    found["relative_positions"] = f"{root}encoder.relative_attention_bias"
-    found["discriminator"] = "discriminator_predictions.dense"
-    found["discriminator.real"] = "discriminator_predictions.dense_prediction"
-    found["tasks"] = f"{root}embeddings.task_type_embeddings"
-    return found | {f"places.{x}": f"{root}embeddings.{x}_position_embeddings" for x in "xyhw"}
-
-
-def bert_fields(c: Config, kind: Kind, *, always_pooler: bool = False) -> dict[str, Any]:
-    """The fields that BERT's family shares: a layer's sublayers, the tables, the class's head."""
-    causal = bool(c.get("is_decoder", False))
-    fields: dict[str, Any] = {
-        "gpt2": True,
-        "causal": causal,
-        "head_dim": None,
-        "n_kv_heads": None,
-        "embedding_norm": kind.embedding_norm,
-        "final_norm": bool(kind.final_norm),
-        "n_token_types": (c.get("type_vocab_size", 0) or None) if kind.segments else None,
-    }
-    outer: list[Any] = []
-    c.ignore("type_vocab_size")
-    if has_head(c):
-        fields |= {"head": "masked", "head_bias": True}
-        if not c.tie_word_embeddings and kind.head.bias != f"{kind.head.out}.bias":
-            outer.append(idle([vector(kind.head.bias, "head", c.vocab_size)]))  # never added
-    else:
-        fields["head"] = "none"
-        if not is_bare(c):
-            c.left_out.append(f"the head of {c.arch}")
-    pooled = is_bare(c) or c.arch.endswith("ForPreTraining") or always_pooler
-    if pooled and kind.pooler and causal:
-        outer.append(Pooler(c.hidden_size))
-    elif pooled and kind.pooler:
-        fields["pooler"] = True
-    if c.arch.endswith("ForPreTraining") and kind.pooler:
-        two = linear("pretraining", "head", 2, c.hidden_size, bias=True, stream="sequence")
-        outer.append(Rows(tuple(two)))
-    if causal and c.get("add_cross_attention", False):
-        fields["blocks"] = (crossing(c),)
-    return fields | {"outer": tuple(outer)}
-
-
-def crossing(c: Config) -> Rows:
-    """A decoder's attention to another model's states, and its norm: idle on a text alone."""
-    d, heads, width = c.hidden_size, c.num_attention_heads, head_dim(c)
-    cross = Attention("cross_attention", d, heads, heads, width, width, Both(), "qkvo", cross=True)
-    return idle((*cross.rows(), *Norm("cross_norm", (d,), True).rows()))
-
-
-def head_dim(c: Config) -> int:
-    """The width of a head, which must share out the model's."""
-    return c.share("hidden_size", "num_attention_heads")
+def is_causal(c: Config) -> bool:
+    """Whether the class generates, and so keeps a cache."""
+    return c.arch.endswith(("CausalLM", "LMHeadModel", "Decoder"))
 
 
 def read(c: Config) -> dict[str, Any]:
-    """What each type adds to BERT."""
-    kind, name, d = KINDS[c.model_type], c.model_type, c.hidden_size
-    fields = bert_fields(c, kind, always_pooler=name in ("big_bird", "layoutlm"))
-    outer: tuple[Any, ...] = fields["outer"]
-    width = c.get("embedding_size", d) if name in ("electra", "roformer") else d
-    if width != d:
-        fields |= {"d_embedding": width, "d_positions": width, "projection_bias": True}
-    if name == "bert-generation" and has_head(c):  # the matrix alone
-        fields["head"] = "lm"
-    if name == "electra" and c.arch.endswith("ForPreTraining"):  # tells real tokens from others
-        dense = linear("discriminator", "head", d, d, bias=True)
-        real = linear("discriminator.real", "head", 1, d, bias=True)
-        fields["head"] = "none"
-        outer = (Rows((*dense, *real)),)
-    if name == "roformer":  # sinusoids of a head's width, kept as a table
-        fields["d_positions"] = head_dim(c)
+    """BERT's layers with what a type leaves out or adds."""
+    kind, name = KINDS[c.model_type], c.model_type
+    fields: dict[str, Any] = {
+        "gpt2": True,
+        "causal": is_causal(c),
+        "embedding_norm": kind.embedding_norm,
+        "final_norm": kind.final_norm,
+        "head": "masked" if kind.transform else "lm",
+        "head_bias": True,
+        "n_token_types": (c.get("type_vocab_size") or None) if kind.segments else None,
+    }
+    if not kind.learned:
+        fields["positions"] = "none"
+    rows: list[Row] = []
+    if kind.narrow:
+        fields |= narrow(c, rows)
+    if name == "albert":
+        fields |= {"share_layers": True, **_groups(c)}
+    if name == "ernie" and c.get("use_task_id", False):
+        table = (c.task_type_vocab_size, c.hidden_size)
+        rows.append(
+            Tensor("ernie.embeddings.task_type_embeddings.weight", "embedding", table, "lookup")
+        )
     if name == "mpnet":
-        fields["relative_buckets"] = c.relative_attention_num_buckets
-    if name == "ernie" and c.use_task_id:
-        outer += (Rows((Tensor("tasks", "embedding", (c.task_type_vocab_size, d), "lookup"),)),)
-    if name == "layoutlm":  # a box: left, top, height, width
-        table = (c.max_2d_position_embeddings, d)
-        outer += (Rows(tuple(Tensor(f"places.{x}", "position", table, "lookup") for x in "xyhw")),)
-    if name == "big_bird" and not c.use_bias:
-        fields["attention_bias"] = "o"
-    if name == "rembert":  # in and out of different widths, never tied
+        table = (c.relative_attention_num_buckets, c.num_attention_heads)
+        own = "mpnet.encoder.relative_attention_bias.weight"
+        rows.append(Tensor(own, "position", table, "lookup"))
+    if name == "big_bird":
+        fields["attention_bias"] = "qkvo" if c.use_bias else "o"
+        rows += Pooler(c.hidden_size).rows()
+    if name == "roformer":  # sinusoids of a head's width, stored
+        table = (c.max_position_embeddings, c.share("hidden_size", "num_attention_heads"))
+        rows.append(Tensor("roformer.encoder.embed_positions.weight", "position", table, "lookup"))
+    if name == "distilbert":  # sinusoids are stored as a table too
+        c.ignore("sinusoidal_pos_embds", "seq_classif_dropout", "qa_dropout")
+    if kind.decoder_bias and not c.get("tie_word_embeddings", True):
+        rows.append(vector(f"{ROOTS[name].head}.decoder.bias", "head", c.vocab_size))
+    c.ignore("attention_type", "block_size", "num_random_blocks", "quant_mode", "force_dequantize")
+    c.ignore("use_task_id", "task_type_vocab_size", "rescale_embeddings", "type_vocab_size")
+    c.ignore("rotary_value", "input_embedding_size", "output_embedding_size", "embedding_size")
+    if c.get("add_cross_attention", False):
+        c.left_out.append("cross attention (add_cross_attention)")
+    outer = (Rows(tuple(rows)),) if rows else ()
+    return c.card(n_kv_heads=None, head_dim=None, outer=outer, **fields)
+
+
+def narrow(c: Config, rows: list[Row]) -> dict[str, Any]:
+    """An embedding narrower than the stream, with a projection up (and the head reads it back)."""
+    d, name = c.hidden_size, c.model_type
+    if name == "rembert":  # the head has a width of its own, and is never tied
         into, out = c.input_embedding_size, c.output_embedding_size
-        fields |= {"d_embedding": into, "d_positions": into, "projection_bias": True}
-        if has_head(c):
-            fields["head"] = "none"
-            outer += (MaskedHead(d, out, True, True), Head(c.vocab_size, d, out, False, True))
-    return c.card(**fields | {"outer": outer})
+        rows += [
+            Tensor("cls.predictions.dense.weight", "head", (out, d), "matmul"),
+            Tensor("cls.predictions.dense.bias", "head", (out,), "bias"),
+            Tensor("cls.predictions.LayerNorm.weight", "norm", (out,), "scale"),
+            Tensor("cls.predictions.LayerNorm.bias", "norm", (out,), "bias"),
+            Tensor(
+                "cls.predictions.decoder.weight", "head", (c.vocab_size, out), "matmul", "vocab"
+            ),
+            Tensor("cls.predictions.decoder.bias", "head", (c.vocab_size,), "bias", "vocab"),
+        ]
+        c.ignore("tie_word_embeddings")
+        return {"d_embedding": into, "d_positions": into, "projection_bias": True} | {
+            "head": "none",
+            "head_bias": False,
+        }
+    width = c.get("embedding_size") or d
+    if width == d and name != "albert":
+        return {}
+    return {"d_embedding": width, "d_positions": width, "projection_bias": True}
+
+
+def _groups(c: Config) -> dict[str, Any]:
+    """ALBERT may have several groups of layers, or several layers in the one that is shared."""
+    groups, inner = c.get("num_hidden_groups", 1), c.get("inner_group_num", 1)
+    if groups == inner == 1:
+        return {}
+    n = c.num_hidden_layers
+    if groups == n and inner == 1:
+        return {"share_layers": False}
+    return c.fail("num_hidden_groups", groups, "layers shared in several groups are not read")

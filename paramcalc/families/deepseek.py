@@ -226,10 +226,10 @@ def experts(c: Config) -> dict[str, Any]:
 
 def depth(c: Config) -> int:
     """The number of layers, where a list with an entry a layer is about to be made."""
-    n = c.num_hidden_layers
-    if type(n) is not int or n > rules.MOST_LAYERS:
+    n = c.size("num_hidden_layers")
+    if n > rules.MOST_LAYERS:
         c.fail("num_hidden_layers", n, f"must be at most {rules.MOST_LAYERS:,}", "lower it")
-    return int(n)
+    return n
 
 
 def feed_forward(c: Config) -> list[dict[str, Any]]:
@@ -267,7 +267,7 @@ def indexers(c: Config) -> list[bool]:
     n = depth(c)
     pattern = c.indexer_types if c.indexer_types is not None else c.index_topk_pattern
     if pattern is None:
-        step, skipped = max(c.index_topk_freq, 1), c.index_skip_topk_offset
+        step, skipped = max(c.index_topk_freq, 1), c.get("index_skip_topk_offset", 0)
         return [max(i - skipped + 1, 0) % step == 0 for i in range(n)]
     among = {"full": True, "shared": False, "F": True, "S": False}
     kinds = list(pattern) if isinstance(pattern, str) else pattern

@@ -98,12 +98,17 @@ def read(c: Config) -> dict[str, Any]:
     """Three kinds of attention, one shared expert of an expert's width."""
     c.ignore("num_key_value_heads", "attention_bias", "qk_rope_head_dim", "n_shared_experts")
     c.ignore("hc_sinkhorn_iters")
-    d, streams = c.hidden_size, c.hc_mult
+    d, streams = c.size("hidden_size"), c.size("hc_mult")
     joined = (
         HyperConnection("attention.streams", d, streams, True),
         HyperConnection("ffn.streams", d, streams, True),
     )
-    table = Tensor("ffn.router.table", "router", (c.vocab_size, c.num_experts_per_tok), "buffer")
+    table = Tensor(
+        "ffn.router.table",
+        "router",
+        (c.size("vocab_size"), c.size("num_experts_per_tok")),
+        "buffer",
+    )
     kinds = [
         dict(blocks=(Rows((*attention(c, kind), table)), *joined), router_correction="none")
         if fixed
@@ -145,10 +150,12 @@ def attentions(c: Config) -> list[str]:
     if kinds is None:
         kinds = [HEAVY if i < 2 or i % 2 == 0 else SPARSE for i in range(n)]
     known = {kind: kind for kind in (SLIDING, SPARSE, HEAVY)}
-    # A list may go on with the layers of multi-token prediction.
-    return [
-        c.choose("layer_types", kind, known) for kind in c.per_layer("layer_types", n, kinds[:n])
-    ]
+    return [c.choose("layer_types", kind, known) for kind in _first(c, "layer_types", n, kinds)]
+
+
+def _first(c: Config, key: str, n: int, kinds: Any) -> list[Any]:
+    """A list may go on with the layers of multi-token prediction."""
+    return c.per_layer(key, n, kinds[:n] if isinstance(kinds, list) else kinds)
 
 
 def by_table(c: Config) -> list[bool]:
@@ -157,32 +164,32 @@ def by_table(c: Config) -> list[bool]:
     kinds = c.mlp_layer_types
     if kinds is None:
         first = c.get("num_hash_layers", 3)
+        if type(first) is not int:
+            c.fail("num_hash_layers", first, "must be a whole number")
         return [i < first for i in range(n)]
     among = {"hash_moe": True, "moe": False}
-    every = c.per_layer("mlp_layer_types", n, kinds[:n])
+    every = _first(c, "mlp_layer_types", n, kinds)
     return [c.choose("mlp_layer_types", kind, among) for kind in every]
 
 
 def rate(c: Config, kind: str) -> int:
     """How many tokens a compressed entry stands for."""
     older, usual = {SPARSE: ("compress_rate_csa", 4), HEAVY: ("compress_rate_hca", 128)}[kind]
-    size = c.get(older, (c.compress_rates or {}).get(kind, usual))
-    if type(size) is not int or size < 1:
-        c.fail("compress_rates", size, "must be at least 1", "raise it")
-    return int(size)
+    rates = c.compress_rates or {}
+    if not isinstance(rates, dict):
+        c.fail("compress_rates", rates, "must be a section")
+    return c.size(older, rates.get(kind, usual))
 
 
 def attention(c: Config, kind: str) -> Iterator[Row]:
     """The window's part (one key a token, its own value), the output in groups, and what sees
     further. A key is ``head_dim`` wide, and so is what is cached of it."""
-    d, heads, width = c.hidden_size, c.num_attention_heads, c.head_dim
-    groups, rank = c.o_groups, c.o_lora_rank
-    if not groups:
-        c.fail("o_groups", groups, "must be at least 1", "raise it")
-    local = Window(c.sliding_window)
-    yield from linear("attention.q_down", "attention", c.q_lora_rank, d)
-    yield from Norm("attention.q_norm", (c.q_lora_rank,), False).rows()
-    yield from linear("attention.q_up", "attention", heads * width, c.q_lora_rank, shard="column")
+    d, heads, width = c.size("hidden_size"), c.size("num_attention_heads"), c.size("head_dim")
+    latent, groups, rank = c.size("q_lora_rank"), c.size("o_groups"), c.size("o_lora_rank")
+    local = Window(c.size("sliding_window"))
+    yield from linear("attention.q_down", "attention", latent, d)
+    yield from Norm("attention.q_norm", (latent,), False).rows()
+    yield from linear("attention.q_up", "attention", heads * width, latent, shard="column")
     yield from linear("attention.kv", "attention", width, d)
     yield from Norm("attention.kv_norm", (width,), False).rows()
     yield from linear("attention.o_down", "attention", groups * rank, heads * width // groups)
@@ -197,12 +204,13 @@ def attention(c: Config, kind: str) -> Iterator[Row]:
     elif kind == SPARSE:
         size = rate(c, SPARSE)
         yield from compressor("attention.compressor", d, width, size, True)
-        yield from _products("attention.compressor", heads * width, Compressed(size, c.index_topk))
-        keys = c.index_n_heads * c.index_head_dim
-        yield from compressor("attention.indexer", d, c.index_head_dim, size, True)
-        yield from linear("attention.indexer.q", "attention", keys, c.q_lora_rank)
-        yield from linear("attention.indexer.weights", "attention", c.index_n_heads, d)
-        yield Operation("attention.indexer.scores", "attention", 2 * keys, Compressed(size))
+        best = Compressed(size, c.size("index_topk"))
+        yield from _products("attention.compressor", heads * width, best)
+        small, key = c.size("index_n_heads"), c.size("index_head_dim")
+        yield from compressor("attention.indexer", d, key, size, True)
+        yield from linear("attention.indexer.q", "attention", small * key, latent)
+        yield from linear("attention.indexer.weights", "attention", small, d)
+        yield Operation("attention.indexer.scores", "attention", 2 * small * key, Compressed(size))
 
 
 def _products(name: str, width: int, sight: Window | Compressed) -> Iterator[Operation]:
@@ -230,7 +238,7 @@ def compressor(name: str, d: int, width: int, size: int, overlap: bool) -> Itera
 def prediction(c: Config, joined: tuple[HyperConnection, ...]) -> list[dict[str, Any]] | None:
     """The layers of multi-token prediction: two projections and norms, a layer with a window alone,
     a join of the streams and a norm; embedding and head are the model's."""
-    n, d = c.get("num_nextn_predict_layers", 0), c.hidden_size
+    n, d = c.get("num_nextn_predict_layers", 0), c.size("hidden_size")
     if not n:
         return None
     norms = (Norm(f"{name}.weight", (d,), False) for name in ("enorm", "hnorm", "norm"))
@@ -239,7 +247,7 @@ def prediction(c: Config, joined: tuple[HyperConnection, ...]) -> list[dict[str,
             *linear("e_proj.weight", "ffn", d, d),
             *linear("h_proj.weight", "ffn", d, d),
             *(row for norm in norms for row in norm.rows()),
-            *HyperHead("hc_head", d, c.hc_mult).rows(),
+            *HyperHead("hc_head", d, c.size("hc_mult")).rows(),
         )
     )
     return [dict(repeat=n, blocks=(Rows(tuple(attention(c, SLIDING))), *joined, extra))]

@@ -81,7 +81,7 @@ def read(c: Config) -> dict[str, Any]:
     c.ignore("mlp_bias", "index_n_heads", "index_head_dim")
     kinds = zip(deepseek.feed_forward(c), attentions(c), sizes(c), strict=True)
     fields = deepseek.experts(c) | dict(n_shared_experts=None)
-    shared = c.shared_experts_intermediate_size * c.get("n_shared_experts", 0)
+    shared = c.size("shared_experts_intermediate_size") * c.get("n_shared_experts", 0)
     return c.card(
         n_kv_heads=None,
         head_dim=None,
@@ -115,11 +115,11 @@ def attentions(c: Config) -> list[str]:
 
 def sizes(c: Config) -> list[Mapping[str, int]]:
     """The sizes of each layer's attention: the model's, with what the layer or its kind says."""
-    usual = {key: _size(c, key, getattr(c, key)) for key in _SIZES}
+    usual = {key: c.size(key) for key in _SIZES}
     given = c.per_layer_config
     if given is None:
-        rotary = c.get("swa_qk_rope_head_dim", c.swa_head_dim - c.swa_qk_nope_head_dim)
-        local = {key: _size(c, f"swa_{key}", c.get(f"swa_{key}", rotary)) for key in _SIZES}
+        rotary = c.size("swa_head_dim") - c.size("swa_qk_nope_head_dim")
+        local = {key: c.size(f"swa_{key}", rotary) for key in _SIZES}
         return [local if kind == "sliding_attention" else usual for kind in attentions(c)]
     own: dict[int, dict[str, int]] = {}
     for key, changes in given.items() if isinstance(given, dict) else ():
@@ -128,24 +128,19 @@ def sizes(c: Config) -> list[Mapping[str, int]]:
         for name, value in changes.items():
             if name not in (*_SIZES, "num_key_value_heads", "head_dim", "sliding_window"):
                 c.fail(f"per_layer_config.{key}.{name}", value, "is not read for one layer alone")
-            _size(c, f"per_layer_config.{key}.{name}", value)
+            if type(value) is not int or value < 1:
+                c.fail(f"per_layer_config.{key}.{name}", value, "must be at least 1", "raise it")
         own[int(key)] = changes
     return [usual | own.get(i, {}) for i in range(deepseek.depth(c))]
-
-
-def _size(c: Config, key: str, value: Any) -> int:
-    if type(value) is not int or value < 1:
-        c.fail(key, value, "must be at least 1", "raise it")
-    return int(value)
 
 
 def attention(c: Config, kind: str, own: Mapping[str, int]) -> Iterator[Row]:
     """Latent attention, a gate of one value a head, and a norm of the rotary key."""
     indexed = kind == "indexed_attention"
-    window = own.get("sliding_window") or c.get("sliding_window", 512)
+    window = own.get("sliding_window") or c.size("sliding_window", 512)
     sights: dict[str, Sight] = {
         "full_attention": Causal(),
-        "indexed_attention": Sparse(c.index_topk),
+        "indexed_attention": Sparse(c.size("index_topk")),
         "sliding_attention": Window(window),
     }
     heads, rotary = own["num_attention_heads"], own["qk_rope_head_dim"]

@@ -52,7 +52,7 @@ TYPES = {
 
 def read(c: Config) -> dict[str, Any]:
     """The first layer and every fourth after it have an indexer; the next three follow it."""
-    d, heads, streams = c.hidden_size, c.num_attention_heads, c.hc_mult
+    d, heads, streams = c.size("hidden_size"), c.size("num_attention_heads"), c.size("hc_mult")
     fields = deepseek.latent(c) | deepseek.experts(c)
     n = deepseek.depth(c)
     shared = fields["mla"] | deepseek.UNINDEXED
@@ -67,7 +67,7 @@ def read(c: Config) -> dict[str, Any]:
     ]
     extra = Rows(
         (
-            *linear("attention.gate", "attention", heads * c.v_head_dim, d, shard="column"),
+            *linear("attention.gate", "attention", heads * c.size("v_head_dim"), d, shard="column"),
             Tensor("attention.sinks", "attention", (heads,), "bias", "column"),
         )
     )

@@ -91,7 +91,7 @@ def read(c: Config) -> dict[str, Any]:
     """The classes never tie the head. Ling's latent attention has a gate of one value a head."""
     ling = c.model_type == "bailing_hybrid"
     c.ignore("tie_word_embeddings", "kda_safe_gate", "layer_group_size", "moe_renormalize")
-    d, heads = c.hidden_size, c.num_attention_heads
+    d, heads = c.size("hidden_size"), c.size("num_attention_heads")
     latent: dict[str, Any] = {}
     if ling:
         gate = Rows(tuple(linear("attention.gate", "attention", heads, d, shard="column")))
@@ -121,28 +121,33 @@ def attentions(c: Config) -> list[bool]:
         every = c.per_layer("layer_types", n, kinds)
         return [c.choose("layer_types", kind, among) for kind in every]
     if c.model_type == "bailing_hybrid":
-        if c.layer_group_size < 1:
-            c.fail("layer_group_size", c.layer_group_size, "must be at least 1", "raise it")
-        return [(i + 1) % c.layer_group_size == 0 for i in range(n)]
+        size = c.size("layer_group_size")
+        return [(i + 1) % size == 0 for i in range(n)]
     stated = c.sub("linear_attn_config")
-    full, linear_ones = stated.get("full_attn_layers"), stated.get("kda_layers")
-    if full is None or linear_ones is None:
+    full, others = stated.get("full_attn_layers"), stated.get("kda_layers")
+    if full is None or others is None:
         return [i > 0 and i % 4 == 0 for i in range(n)]
-    if sorted([*full, *linear_ones]) != list(range(1, n + 1)):
-        numbers = [*full, *linear_ones]
-        c.fail("linear_attn_config", numbers, f"must name each of the {n} layers once")
-    return [i + 1 in full for i in range(n)]
+    found = dict.fromkeys(_numbers(c, others), False) | dict.fromkeys(_numbers(c, full), True)
+    if found.keys() != set(range(1, n + 1)):
+        c.fail("linear_attn_config", [*others, *full], f"must name each of the {n} layers")
+    return [found[i + 1] for i in range(n)]
+
+
+def _numbers(c: Config, found: Any) -> list[int]:
+    if not isinstance(found, list) or any(type(number) is not int for number in found):
+        c.fail("linear_attn_config", found, "must hold lists of layers' numbers")
+    return list(found)
 
 
 def mixer(c: Config) -> KimiDelta:
     """The delta attention. Ling sizes it by the plain keys; its ``head_dim`` is no other's."""
     if c.model_type == "bailing_hybrid":
-        width = c.get("linear_head_dim", c.head_dim)
-        heads = c.get("linear_num_heads", c.num_attention_heads)
-        kernel = c.get("linear_conv_kernel_dim", c.short_conv_kernel_size)
+        width = c.size("linear_head_dim", c.head_dim)
+        heads = c.size("linear_num_heads", c.num_attention_heads)
+        kernel = c.size("linear_conv_kernel_dim", c.short_conv_kernel_size)
         return KimiDelta("mixer", c.hidden_size, heads, width, kernel, False, (heads,))
     stated = c.sub("linear_attn_config")
-    width = stated.get("head_dim", c.linear_head_dim)
-    heads = stated.get("num_heads", c.linear_num_heads)
-    kernel = stated.get("short_conv_kernel_size", c.linear_conv_kernel_dim)
+    width = stated.size("head_dim", c.linear_head_dim)
+    heads = stated.size("num_heads", c.linear_num_heads)
+    kernel = stated.size("short_conv_kernel_size", c.linear_conv_kernel_dim)
     return KimiDelta("mixer", c.hidden_size, heads, width, kernel, True, (1, 1, heads, 1))

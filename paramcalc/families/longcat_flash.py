@@ -70,20 +70,20 @@ TYPES = {
 def read(c: Config) -> dict[str, Any]:
     """Two attentions, two dense networks and the experts of one layer, in the order they run."""
     c.ignore("num_key_value_heads", "head_dim", "num_hidden_layers")
-    d = c.hidden_size
+    d, d_ff = c.size("hidden_size"), c.size("ffn_hidden_size")
     blocks: list[Any] = []
     for i in (0, 1):
         blocks += [
             Norm(f"norm1.{i}", (d,), False),
             latent(c, f"attention{i}"),
             Norm(f"norm2.{i}", (d,), False),
-            FeedForward(f"ffn{i}", d, c.ffn_hidden_size, True),
+            FeedForward(f"ffn{i}", d, d_ff, True),
         ]
     return c.card(
         n_layers=c.num_layers,
         n_kv_heads=None,
         head_dim=None,
-        d_ff=c.ffn_hidden_size,
+        d_ff=d_ff,
         attention=False,
         ffn=False,
         norms_per_layer=0,
@@ -93,21 +93,22 @@ def read(c: Config) -> dict[str, Any]:
 
 def latent(c: Config, name: str) -> Rows:
     """One of the two attentions; each keeps a cache of its own."""
-    heads, width = c.num_attention_heads, c.qk_nope_head_dim + c.qk_rope_head_dim
+    heads, rank = c.size("num_attention_heads"), c.size("q_lora_rank")
+    nope, rope = c.size("qk_nope_head_dim"), c.size("qk_rope_head_dim")
     block = LatentAttention(
         name,
-        c.hidden_size,
+        c.size("hidden_size"),
         heads,
-        c.q_lora_rank,
-        c.kv_lora_rank,
-        c.qk_nope_head_dim,
-        c.qk_rope_head_dim,
-        c.v_head_dim,
+        rank,
+        c.size("kv_lora_rank"),
+        nope,
+        rope,
+        c.size("v_head_dim"),
         Causal(),
         biases="qko" if c.attention_bias else "",
     )
     # The width of a query may be stated; one that is not the sum of its parts cannot run.
-    shape = heads * c.get("qk_head_dim", width), c.q_lora_rank
+    shape = heads * c.size("qk_head_dim", nope + rope), rank
     return Rows(
         tuple(
             row._replace(shape=shape)
@@ -125,22 +126,16 @@ def experts(c: Config) -> Rows:
     all the same, so they are counted; a release leaves them out. A token is counted with
     ``moe_topk`` real experts, the most it can take: how many are zero depends on the token.
     """
-    d, width, real, zero = (
-        c.hidden_size,
-        c.expert_ffn_hidden_size,
-        c.n_routed_experts,
-        c.get("zero_expert_num", 0),
-    )
+    d, width = c.size("hidden_size"), c.size("expert_ffn_hidden_size")
+    real, zero, top_k = c.size("n_routed_experts"), c.get("zero_expert_num", 0), c.size("moe_topk")
     if zero:
-        c.assumed.append(
-            f"every token takes {c.moe_topk} real experts, none of the {zero} zero ones"
-        )
+        c.assumed.append(f"every token takes {top_k} real experts, none of the {zero} zero ones")
         c.assumed.append(
             "gate and up matrices of the zero experts are counted, as the class has them"
         )
-    if not 0 < c.moe_topk <= real + zero:
-        c.fail("moe_topk", c.moe_topk, f"there are {real + zero} experts", "change one of them")
-    active = min(c.moe_topk, real)
+    if top_k > real + zero:
+        c.fail("moe_topk", top_k, f"there are {real + zero} experts", "lower it")
+    active = min(top_k, real)
     each = FeedForward("ffn.experts.*", d, width, True, copies=real, active=active, expert=True)
     stored = (
         row if row.name.endswith("down") else row._replace(copies=real + zero)
@@ -150,6 +145,6 @@ def experts(c: Config) -> Rows:
         (
             *linear("ffn.router", "router", real + zero, d, bias=c.router_bias),
             Tensor("ffn.router.correction", "router", (real + zero,), "buffer"),
-            *(stored if real else ()),
+            *stored,
         )
     )

@@ -107,13 +107,13 @@ def _of_layers(layer: LayerRows, names: Names) -> list[Stored]:
 def _within(
     prefix: str, rows: tuple[Row, ...], times: Num, names: Names, stack: str = ""
 ) -> list[Stored]:
-    together: dict[tuple[str, Tensor | None], list[Tensor]] = {}
-    for row in rows:
+    together: dict[tuple[str, int], list[Tensor]] = {}
+    for number, row in enumerate(rows):
         if isinstance(row, Tensor) and not (type(row.copies) is int and row.copies == 0):
             found = path(stack + row.name, names)
             if found == stack + row.name:  # the stack has no name of its own for it
                 found = path(row.name, names)
-            apart = row if row.stream == "tower" else None  # a tower fuses nothing
+            apart = number if row.stream == "tower" else -1  # a tower fuses nothing
             together.setdefault((found, apart), []).append(row)
     return [_one(prefix, text, tensors, times) for (text, _), tensors in together.items()]
 
