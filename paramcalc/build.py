@@ -87,9 +87,10 @@ def _outer(spec: ModelSpec) -> Iterator[Block]:
     d, width = spec.d_model, spec.d_embedding
     wide = d if width is None else width
     top = View(("", spec))
-    yield Embedding(
-        spec.vocab_size, wide, d, width is not None, spec.projection_bias, spec.n_token_types
-    )
+    if spec.embedding:
+        yield Embedding(
+            spec.vocab_size, wide, d, width is not None, spec.projection_bias, spec.n_token_types
+        )
     yield from spec.outer
     sections: list[tuple[str, Any]] = [("", spec)]
     if spec.encoder is not None:

@@ -142,6 +142,7 @@ class ModelSpec(StackFields):
     ff_multiple_of: Size = 256
     n_dense_layers: CountOrNone | None = None
     encoder: _Encoder = None
+    embedding: Flag = True
     d_embedding: Size | None = None
     d_positions: Size | None = None
     projection_bias: Flag = False

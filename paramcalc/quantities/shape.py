@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import NamedTuple
 
-from paramcalc.blocks import Attention, Embedding, FeedForward, LatentAttention, MixtureOfExperts
+from paramcalc.blocks import Attention, FeedForward, LatentAttention, MixtureOfExperts
 from paramcalc.build import Plan
 from paramcalc.ledger import Ledger, Role, Tensor
 from paramcalc.numbers import Num
@@ -93,15 +93,14 @@ class Rule(NamedTuple):
         return Fraction(self.gives - self.exact, self.exact)
 
 
-def rules_of_thumb(plan: Plan, ledger: Ledger, n: int) -> list[Rule]:
-    """Return 12 L d^2, 2N and 6N beside the exact figures; ints only.
+def rules_of_thumb(d: int, plan: Plan, ledger: Ledger, n: int) -> list[Rule]:
+    """Return 12 L d^2 (``d`` = d_model), 2N and 6N beside the exact figures; ints only.
 
     12 L d² (Kaplan et al. 2020) stands for the parameters outside embeddings and head; 2N and 6N
     take N = active parameters and stand for the forward and training FLOPs a token, averaged over
     a sequence of n.
     """
     layers = sum(layer.n_layers for layer in plan.layers)
-    d = next(b.d_model for b in plan.outer if isinstance(b, Embedding))
     active, forward = params.active(ledger), flops.prefill(ledger, n)
     return [
         Rule("12 L d²", 12 * layers * d * d, "non-embedding", params.non_embedding(ledger)),

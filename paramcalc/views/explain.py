@@ -122,10 +122,13 @@ _TITLES = {
     "embedding": "embedding",
     "position": "positions",
     "attention": "attention",
+    "mixer": "mixer",
     "ffn": "feed-forward",
     "router": "router",
+    "residual": "residual connections",
     "norm": "norms",
     "head": "head",
+    "tower": "tower",
 }
 
 

@@ -50,7 +50,7 @@ def record(answers: Answers) -> dict[str, Any]:
         ],
         "rules_of_thumb": [
             {**r._asdict(), "error": float(r.error)}
-            for r in shape.rules_of_thumb(model.plan, model.ledger, n)
+            for r in shape.rules_of_thumb(model.spec.d_model, model.plan, model.ledger, n)
         ],
         "tensors": [tensor_record(t) for t in model.ledger.tensors],
         "stored_tensors": [stored_record(t) for t in model.stored],

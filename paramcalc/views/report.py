@@ -245,7 +245,7 @@ class Report(Answers):
                 ("error", "right"),
             ],
         )
-        for r in shape.rules_of_thumb(self.model.plan, self.model.ledger, self.at.n):
+        for r in shape.rules_of_thumb(self.model.spec.d_model, self.model.plan, self.model.ledger, self.at.n):
             section.add(r.name, r.gives, r.exact, Share(r.error, signed=True))
         section.notes.append(
             "12 L d² for parameters outside embedding and head; 2 N n and 6 N n for"

@@ -69,7 +69,7 @@ def _sights(layers: tuple[Layers, ...]) -> list[str]:
             if isinstance(block, Attention | LatentAttention) and block.name == "attention":
                 text = _seen(block.sight)
                 counts[text] = counts.get(text, 0) + layer.n_layers
-    if set(counts) == {"full"}:
+    if set(counts) <= {"full"}:
         return []
     return [" + ".join(f"{count:,} {text}" for text, count in counts.items())]
 
