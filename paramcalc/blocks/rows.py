@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from paramcalc.ledger import Role, Row, Shard, Stream, Tensor
+from paramcalc.ledger import Operation, Role, Row, Shard, Stream, Tensor
 from paramcalc.numbers import Num
 
 
@@ -17,6 +17,26 @@ class Rows(NamedTuple):
     def rows(self) -> Iterator[Row]:
         """Yield them."""
         yield from self.items
+
+
+class Repeated(NamedTuple):
+    """Blocks that a token passes ``times`` times and a model stores once; each pass keeps a cache
+    of its own, or, with ``cached`` false, all share one."""
+
+    blocks: tuple[Any, ...]
+    times: Num
+    cached: bool = True
+
+    def rows(self) -> Iterator[Row]:
+        """Yield the blocks' rows, run as often."""
+        for block in self.blocks:
+            for row in block.rows():
+                if isinstance(row, Tensor):
+                    yield row._replace(runs=row.runs * self.times)
+                elif isinstance(row, Operation) or self.cached:
+                    yield row._replace(copies=row.copies * self.times)
+                else:
+                    yield row
 
 
 def idle(rows: Iterable[Row]) -> Rows:

@@ -1,8 +1,8 @@
 """BART (arXiv:1910.13461) and its kin: post-norm or pre-norm stacks with biases everywhere, learned
 or sinusoidal positions, an encoder and a decoder, or the decoder alone.
 
-mBART, BlenderBot (large and small), Marian, Pegasus, PLBART, MVP, M2M-100, TrOCR's and Whisper's
-text decoders, and the decoders XGLM, BioGPT and OPT, which are built of the same layers.
+mBART, BlenderBot (large and small), Marian, Pegasus, PLBART, MVP (arXiv:2206.12131, prompts learned
+for every layer), M2M-100, and the text decoders of TrOCR and Whisper.
 """
 
 from __future__ import annotations
@@ -13,11 +13,9 @@ from paramcalc.blocks import Attention, Norm
 from paramcalc.blocks.rows import Rows, idle
 from paramcalc.families.config import Config
 from paramcalc.families.names import Names
-from paramcalc.ledger import Tensor
-from paramcalc.sight import Both
-
-
-STACKS = ("model.encoder.embed_tokens", "model.decoder.embed_tokens")
+from paramcalc.ledger import Operation, Row, Tensor
+from paramcalc.numbers import Num
+from paramcalc.sight import Both, State
 
 
 class Kind(NamedTuple):
@@ -43,30 +41,31 @@ KINDS = {
     "whisper": Kind(0, False, True),
 }
 
+_LARGE: dict[str, Any] = dict(
+    vocab_size=50265,
+    max_position_embeddings=1024,
+    encoder_layers=12,
+    encoder_ffn_dim=4096,
+    encoder_attention_heads=16,
+    decoder_layers=12,
+    decoder_ffn_dim=4096,
+    decoder_attention_heads=16,
+    tie_word_embeddings=True,
+    hidden_size=1024,
+)
+"""BART large, whose sizes most types have for defaults."""
+
 TYPES: dict[str, dict[str, Any]] = {
-    "bart": dict(
-        vocab_size=50265,
-        max_position_embeddings=1024,
-        encoder_layers=12,
-        encoder_ffn_dim=4096,
-        encoder_attention_heads=16,
-        decoder_layers=12,
-        decoder_ffn_dim=4096,
-        decoder_attention_heads=16,
-        tie_word_embeddings=True,
-        hidden_size=1024,
-    ),
-    "mbart": dict(
-        vocab_size=50265,
-        max_position_embeddings=1024,
-        encoder_layers=12,
-        encoder_ffn_dim=4096,
-        encoder_attention_heads=16,
-        decoder_layers=12,
-        decoder_ffn_dim=4096,
-        decoder_attention_heads=16,
-        tie_word_embeddings=True,
-        hidden_size=1024,
+    "bart": dict(_LARGE),
+    "mbart": dict(_LARGE),
+    "pegasus": dict(_LARGE),
+    "m2m_100": dict(_LARGE, vocab_size=128112),
+    "mvp": dict(_LARGE, vocab_size=50267, use_prompt=False, prompt_length=100, prompt_mid_dim=800),
+    "marian": dict(
+        _LARGE,
+        vocab_size=58101,
+        decoder_vocab_size=None,
+        share_encoder_decoder_embeddings=True,
     ),
     "plbart": dict(
         vocab_size=50005,
@@ -79,19 +78,6 @@ TYPES: dict[str, dict[str, Any]] = {
         decoder_attention_heads=12,
         tie_word_embeddings=True,
         hidden_size=768,
-    ),
-    "mvp": dict(
-        vocab_size=50267,
-        max_position_embeddings=1024,
-        encoder_layers=12,
-        encoder_ffn_dim=4096,
-        encoder_attention_heads=16,
-        decoder_layers=12,
-        decoder_ffn_dim=4096,
-        decoder_attention_heads=16,
-        use_prompt=False,
-        tie_word_embeddings=True,
-        hidden_size=1024,
     ),
     "blenderbot": dict(
         vocab_size=8008,
@@ -116,44 +102,6 @@ TYPES: dict[str, dict[str, Any]] = {
         decoder_attention_heads=16,
         tie_word_embeddings=True,
         hidden_size=512,
-    ),
-    "marian": dict(
-        vocab_size=58101,
-        decoder_vocab_size=None,
-        max_position_embeddings=1024,
-        encoder_layers=12,
-        encoder_ffn_dim=4096,
-        encoder_attention_heads=16,
-        decoder_layers=12,
-        decoder_ffn_dim=4096,
-        decoder_attention_heads=16,
-        share_encoder_decoder_embeddings=True,
-        tie_word_embeddings=True,
-        hidden_size=1024,
-    ),
-    "pegasus": dict(
-        vocab_size=50265,
-        max_position_embeddings=1024,
-        encoder_layers=12,
-        encoder_ffn_dim=4096,
-        encoder_attention_heads=16,
-        decoder_layers=12,
-        decoder_ffn_dim=4096,
-        decoder_attention_heads=16,
-        tie_word_embeddings=True,
-        hidden_size=1024,
-    ),
-    "m2m_100": dict(
-        vocab_size=128112,
-        max_position_embeddings=1024,
-        encoder_layers=12,
-        encoder_ffn_dim=4096,
-        encoder_attention_heads=16,
-        decoder_layers=12,
-        decoder_ffn_dim=4096,
-        decoder_attention_heads=16,
-        tie_word_embeddings=True,
-        hidden_size=1024,
     ),
     "trocr": dict(
         vocab_size=50265,
@@ -184,31 +132,62 @@ TYPES: dict[str, dict[str, Any]] = {
 
 KEYS = {"hidden_size": ("d_model",)}
 
+_UNSHAPED = [
+    "num_hidden_layers",
+    "num_attention_heads",
+    "num_key_value_heads",
+    "encoder_layers",
+    "encoder_attention_heads",
+    "encoder_ffn_dim",
+    "max_source_positions",
+    "share_encoder_decoder_embeddings",
+    "num_mel_bins",
+    "use_prompt",
+    "prompt_length",
+    "prompt_mid_dim",
+    "encoder_no_repeat_ngram_size",
+    "begin_suppress_tokens",
+    "classifier_proj_size",
+    "mask_feature_length",
+    "mask_time_length",
+    "mask_time_min_masks",
+    "median_filter_width",
+    "vocab_size",
+]
+"""Keys that the decoder alone has no use for, and some of other tasks."""
+
 
 def is_alone(c: Config) -> bool:
     """Whether the class is the decoder alone."""
     return c.arch.endswith(("ForCausalLM", "Decoder")) or c.model_type == "trocr"
 
 
-def NAMES(c: Config) -> Names:  # noqa: N802
+def root(c: Config, own: str = "model") -> str:
+    """What the names start with: nothing in a class without a head (``BartModel``)."""
+    return "" if is_bare(c) else f"{own}."
+
+
+def is_bare(c: Config) -> bool:
+    """Whether the class has no head."""
+    return c.arch.endswith("Model") and not c.arch.endswith("MTModel")
+
+
+def NAMES(c: Config) -> Names:
     """The two stacks; alone, the decoder owns the embedding."""
     attention = {"q": "q_proj", "k": "k_proj", "v": "v_proj", "o": "out_proj"}
-    alone = is_alone(c)
-    shared = "model.decoder.embed_tokens" if alone else "model.shared"
-    if c.model_type == "whisper" or c.model_type == "marian" and not _shares(c):
-        shared = "model.decoder.embed_tokens"
+    alone, own = is_alone(c), root(c)
+    decoder = alone or c.model_type == "whisper" or not _shares(c)
     return {
-        "layers": "model.decoder.layers",
-        "encoder.layers": "model.encoder.layers",
-        "embedding": shared,
-        "positions": "model.decoder.embed_positions",
-        "encoder.positions": "model.encoder.embed_positions",
-        "embedding_norm": "model.decoder.layernorm_embedding",
-        "encoder.embedding_norm": "model.encoder.layernorm_embedding",
-        "final_norm": "model.decoder.layer_norm",
-        "encoder.final_norm": "model.encoder.layer_norm",
-        "head": "output_projection" if c.model_type == "trocr" else
-                "proj_out" if c.model_type == "whisper" else "lm_head",
+        "layers": f"{own}decoder.layers",
+        "encoder.layers": f"{own}encoder.layers",
+        "embedding": f"{own}decoder.embed_tokens" if decoder else f"{own}shared",
+        "positions": f"{own}decoder.embed_positions",
+        "encoder.positions": f"{own}encoder.embed_positions",
+        "embedding_norm": f"{own}decoder.layernorm_embedding",
+        "encoder.embedding_norm": f"{own}encoder.layernorm_embedding",
+        "final_norm": f"{own}decoder.layer_norm",
+        "encoder.final_norm": f"{own}encoder.layer_norm",
+        "head": _HEADS.get(c.model_type, "lm_head"),
         "norm1": "self_attn_layer_norm",
         "norm2": "final_layer_norm" if alone else "encoder_attn_layer_norm",
         "encoder.norm2": "final_layer_norm",
@@ -221,21 +200,19 @@ def NAMES(c: Config) -> Names:  # noqa: N802
     }
 
 
+_HEADS = {"trocr": "output_projection", "whisper": "proj_out"}
+
+
 def read(c: Config) -> dict[str, Any]:
     """Both stacks, or the decoder alone with its cross attention stored and idle."""
     kind = KINDS[c.model_type]
     if c.model_type == "trocr":
         kind = Kind(2 if c.use_learned_position_embeddings else None, c.layernorm_embedding)
-    d, alone = c.hidden_size, is_alone(c)
-    heads, biases = c.decoder_attention_heads, "qvo" if c.model_type == "whisper" else "qkvo"
+    biases = "qvo" if c.model_type == "whisper" else "qkvo"
     context = c.get("max_target_positions") or c.max_position_embeddings
+    c.ignore(*_UNSHAPED)
     fields: dict[str, Any] = {
-        "n_layers": c.decoder_layers,
-        "n_heads": heads,
-        "n_kv_heads": None,
-        "head_dim": None,
-        "d_ff": c.decoder_ffn_dim,
-        "vocab_size": c.get("decoder_vocab_size") or c.vocab_size,
+        **decoder(c),
         "context": context,
         "gpt2": True,
         "attention_bias": biases,
@@ -243,47 +220,33 @@ def read(c: Config) -> dict[str, Any]:
         "final_norm": kind.final_norm,
         **positions(kind, context),
     }
-    c.keys |= {"n_layers": "decoder_layers", "n_heads": "decoder_attention_heads"}
-    c.keys |= {"d_ff": "decoder_ffn_dim"}
-    c.ignore("num_hidden_layers", "num_attention_heads", "num_key_value_heads")
-    c.ignore("encoder_layers", "encoder_attention_heads", "encoder_ffn_dim", "max_source_positions")
-    c.ignore("share_encoder_decoder_embeddings", "num_mel_bins", "use_prompt")
-    if alone:
-        cross = Attention(
-            "cross_attention", d, heads, heads, d // heads, d // heads, Both(), biases, cross=True
-        )
-        rows = (*cross.rows(), *Norm("cross_norm", (d,), True).rows())
-        fields |= {"blocks": (idle(rows),), "norms_per_layer": 2}
-    else:
-        fields |= {"encoder": encoder(c, kind), "outer": _speech(c)}
-        if c.model_type == "marian" and not _shares(c):
-            own = Tensor("model.encoder.embed_tokens.weight", "embedding", (c.vocab_size, d), "lookup")
-            fields["outer"] = (Rows((own,)),)
-        else:
-            fields["vocab_size"] = c.vocab_size
-            if c.model_type != "whisper":
-                fields["outer"] += tables(c, *STACKS)
+    if is_alone(c):
+        fields |= {"blocks": (unfed(c, biases),), "norms_per_layer": 2, **_vocabularies(c)}
+        return c.card(**fields)
+    fields |= {"encoder": encoder(c, kind), "outer": _speech(c)}
+    if c.model_type == "marian":
+        fields |= _vocabularies(c)
+    elif c.model_type != "whisper":
+        fields["outer"] += tables(c, root(c))
+    if c.get("use_prompt", False):
+        networks, own, encoders = _prompts(c)
+        fields["outer"] += (networks,)
+        fields["blocks"], fields["encoder"]["blocks"] = (own,), (encoders,)
     return c.card(**fields)
 
 
-def tables(c: Config, *names: str) -> tuple[Rows, ...]:
-    """Each stack's own copy of the embedding, which an untied model keeps."""
-    if c.get("tie_word_embeddings", True):
-        return ()
-    shape = (c.vocab_size, c.hidden_size)
-    copies = (Tensor(f"{name}.weight", "embedding", shape, "lookup", "vocab") for name in names)
-    return (Rows(tuple(copies)),)
-
-
-def _shares(c: Config) -> bool:
-    return bool(c.get("share_encoder_decoder_embeddings", True))
-
-
-def positions(kind: Kind, length: int) -> dict[str, Any]:
-    """The table of positions, if there is one."""
-    if kind.offset is None:
-        return {"positions": "none"}
-    return {"n_positions": length, "position_offset": kind.offset}
+def decoder(c: Config) -> dict[str, Any]:
+    """The decoder's own sizes, and the head."""
+    c.keys |= {"n_layers": "decoder_layers", "n_heads": "decoder_attention_heads"}
+    c.keys |= {"d_ff": "decoder_ffn_dim"}
+    return {
+        "n_layers": c.decoder_layers,
+        "n_heads": c.decoder_attention_heads,
+        "n_kv_heads": None,
+        "head_dim": None,
+        "d_ff": c.decoder_ffn_dim,
+        "head": "none" if is_bare(c) else "lm",
+    }
 
 
 def encoder(c: Config, kind: Kind) -> dict[str, Any]:
@@ -297,6 +260,85 @@ def encoder(c: Config, kind: Kind) -> dict[str, Any]:
     }
 
 
+def positions(kind: Kind, length: int) -> dict[str, Any]:
+    """The table of positions, if there is one."""
+    if kind.offset is None:
+        return {"positions": "none"}
+    return {"n_positions": length, "position_offset": kind.offset}
+
+
+def unfed(c: Config, biases: str, heads: str = "decoder_attention_heads") -> Rows:
+    """The cross attention and its norm, which a decoder alone stores and never runs."""
+    d, width = c.hidden_size, c.share("hidden_size", heads)
+    n = d // width
+    cross = Attention("cross_attention", d, n, n, width, width, Both(), biases, cross=True)
+    return idle((*cross.rows(), *Norm("cross_norm", (d,), True).rows()))
+
+
+def table(c: Config, name: str, rows: Num) -> Tensor:
+    """A table of tokens beside the model's own."""
+    return Tensor(f"{name}.weight", "embedding", (rows, c.hidden_size), "lookup", "vocab")
+
+
+def tables(c: Config, own: str, name: str = "embed_tokens") -> tuple[Rows, ...]:
+    """Each stack's own copy of the embedding, which an untied model keeps."""
+    if c.get("tie_word_embeddings", True):
+        return ()
+    stacks = ("decoder",) if is_alone(c) else ("encoder", "decoder")
+    return (Rows(tuple(table(c, f"{own}{stack}.{name}", c.vocab_size) for stack in stacks)),)
+
+
+def _shares(c: Config) -> bool:
+    return bool(c.get("share_encoder_decoder_embeddings", True))
+
+
+def _vocabularies(c: Config) -> dict[str, Any]:
+    """Marian's two vocabularies; where the stacks share one, the target's counts only untied."""
+    source, target = c.vocab_size, c.get("decoder_vocab_size") or c.vocab_size
+    tied, own = c.tie_word_embeddings, root(c)
+    if is_alone(c):
+        c.keys["vocab_size"] = "decoder_vocab_size" if source != target else "vocab_size"
+        if tied or source == target:
+            return {"vocab_size": target}
+        mine = Rows((table(c, f"{own}decoder.embed_tokens", target),))
+        return {"vocab_size": source, "embedding": False, "outer": (mine,)}
+    first = table(c, f"{own}encoder.embed_tokens", source)
+    if not _shares(c):
+        return {"vocab_size": target, "outer": (Rows((first,)),)}
+    copies = () if tied else (first, table(c, f"{own}decoder.embed_tokens", target))
+    return {"vocab_size": source, "outer": (Rows(copies),) if copies else ()}
+
+
+def _prompts(c: Config) -> tuple[Rows, Rows, Rows]:
+    """MVP's prompts: a network makes the keys and values that every layer sees beside the tokens'.
+
+    It runs once a sequence, on ``prompt_length`` rows; each token meets as many pairs in every
+    attention. Returned are the networks, and what a layer of the decoder and of the encoder adds.
+    """
+    d, length, middle = c.hidden_size, c.size("prompt_length"), c.size("prompt_mid_dim")
+    rows: list[Row] = []
+    for name, n in (
+        ("encoder.self_attn_prompt", c.encoder_layers),
+        ("decoder.self_attn_prompt", c.decoder_layers),
+        ("decoder.cross_attn_prompt", c.decoder_layers),
+    ):
+        own = f"{root(c)}{name}"
+        rows.append(Tensor(f"{own}.prompt_embedding.weight", "position", (length, d), "lookup"))
+        for place, out, into in ((0, middle, d), (2, n * 2 * d, middle)):
+            part = f"{own}.prompt_trans.{place}"
+            rows += [
+                Tensor(f"{part}.weight", "attention", (out, into), runs=length, stream="sequence"),
+                Tensor(f"{part}.bias", "attention", (out,), "bias", stream="sequence"),
+            ]
+    pairs = 2 * d * length  # scores, and as much for the values
+    work = [
+        Operation(f"{name}.{part}", "attention", pairs, State())
+        for name in ("attention.prompt", "cross_attention.prompt")
+        for part in ("scores", "values")
+    ]
+    return Rows(tuple(rows)), Rows(tuple(work)), Rows(tuple(work[:2]))
+
+
 def _speech(c: Config) -> tuple[Rows, ...]:
     """Whisper's two convolutions before the encoder."""
     if c.model_type != "whisper":
@@ -304,7 +346,7 @@ def _speech(c: Config) -> tuple[Rows, ...]:
     d, mels = c.hidden_size, c.num_mel_bins
     rows = []
     for name, into in (("conv1", mels), ("conv2", d)):
-        own = f"model.encoder.{name}"
+        own = f"{root(c)}encoder.{name}"
         rows += [
             Tensor(f"{own}.weight", "tower", (d, into, 3), "conv", stream="tower"),
             Tensor(f"{own}.bias", "tower", (d,), "bias", stream="tower"),

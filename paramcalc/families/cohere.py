@@ -45,7 +45,4 @@ def read(c: Config) -> dict[str, Any]:
         fields |= stack(c.windows(lambda i: (i + 1) % period != 0))
     elif c.use_qk_norm:
         fields["qk_norm"] = "per_head"
-    c.ignore("head_dim")  # always hidden_size / num_attention_heads
-    return c.card(
-        head_dim=None, gated_ffn=True, norm="layer", norm_bias=False, norms_per_layer=1, **fields
-    )
+    return c.card(gated_ffn=True, norm="layer", norm_bias=False, norms_per_layer=1, **fields)

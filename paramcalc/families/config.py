@@ -131,6 +131,8 @@ class Config:
             self.fail(key, value, "must be a whole number")
         if type(value) is int and not -rules.MOST_TOKENS <= value <= rules.MOST_TOKENS:
             self.fail(key, value, f"must be at most {rules.MOST_TOKENS:,}", "lower it")
+        if type(value) is int and key.endswith("layers") and value > rules.MOST_LAYERS:
+            self.fail(key, value, f"must be at most {rules.MOST_LAYERS:,}", "lower it")
         if type(value) is int and value < 0 <= (default if type(default) is int else -1):
             self.fail(key, value, "must not be negative", "raise it")
         return value

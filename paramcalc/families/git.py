@@ -80,7 +80,9 @@ def _eyes(c: Config) -> tuple[Rows, Rows]:
         square(v, "patch_size"),
         patches(v) ** 2,
     )
-    frames = weight("img_temporal_embedding.{i}", 1, 1, width, times=c.get("num_image_with_embedding", 0))
+    frames = weight(
+        "img_temporal_embedding.{i}", 1, 1, width, times=c.get("num_image_with_embedding", 0)
+    )
     projection = placed(
         "git.",
         [frames],

@@ -45,7 +45,7 @@ VISION: dict[str, Any] = dict(
 )
 
 
-def NAMES(c: Config) -> Names:  # noqa: N802
+def NAMES(c: Config) -> Names:
     """The language model's, one step further in."""
     return names_of(c, "text_config", "qwen2")
 

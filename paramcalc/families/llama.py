@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from paramcalc.blocks import Attention
+from paramcalc.blocks.linear import linear
 from paramcalc.blocks.rows import Rows, vector
-from paramcalc.families.config import Config
+from paramcalc.families.config import Config, stack
 from paramcalc.families.names import LLAMA, Names
 from paramcalc.ledger import Operation
 from paramcalc.sight import Causal
@@ -223,7 +225,7 @@ def read(c: Config) -> dict[str, Any]:
     kind, bias = c.model_type, c.get("attention_bias", False)
     fields: dict[str, Any] = {"attention_bias": bool(bias)}
     if kind == "helium":  # the output matrix never has one
-        fields["attention_bias"] = "qkv" if bias else ""
+        fields |= square(c, "qkv" if bias else "")
     if kind == "seed_oss":
         out = "o" if c.attention_out_bias else ""
         fields["attention_bias"] = ("qkv" if bias else "") + out
@@ -233,10 +235,33 @@ def read(c: Config) -> dict[str, Any]:
         fields["qk_norm"] = "head"
     if kind == "diffllama":
         fields |= differential(c)
-    if kind == "smollm3" and not c.get("use_sliding_window", False):
-        c.ignore("sliding_window", "layer_types")
-    c.ignore("no_rope_layers", "no_rope_layer_interval")
+    if kind == "smollm3":
+        fields |= windows(c)
     return c.card(gated_ffn=kind != "arcee", ffn_bias=bool(c.get("mlp_bias", False)), **fields)
+
+
+def square(c: Config, biases: str) -> dict[str, Any]:
+    """Helium's output matrix has hidden_size columns, whatever the heads are."""
+    d, heads, width = c.hidden_size, c.num_attention_heads, c.head_dim
+    if heads * width == d:
+        return {"attention_bias": biases}
+    c.assumed.append("the output matrix is square, though the heads are not as wide as the model")
+    kv = c.num_key_value_heads
+    block = Attention("attention", d, heads, kv, width, width, Causal(), biases)
+    rows = (row for row in block.rows() if row.name != "attention.o")
+    own = Rows((*rows, *linear("attention.o", "attention", d, d)))
+    return {"attention": False, "norms_per_layer": 2, "blocks": (own,)}
+
+
+def windows(c: Config) -> dict[str, Any]:
+    """SmolLM3's windows, where it uses any, are of the layers without rotary positions."""
+    c.ignore("sliding_window", "layer_types", "no_rope_layers", "no_rope_layer_interval")
+    if not c.use_sliding_window:
+        return {}
+    n, every = c.num_hidden_layers, c.size("no_rope_layer_interval")
+    rotary = c.no_rope_layers or [(i + 1) % every for i in range(n)]
+    rotary = c.per_layer("no_rope_layers", n, rotary)
+    return stack(c.windows(lambda i: not rotary[i]))
 
 
 def differential(c: Config) -> dict[str, Any]:

@@ -56,7 +56,7 @@ _NAMES = LLAMA | {
 }
 
 
-def NAMES(c: Config) -> Names:  # noqa: N802
+def NAMES(c: Config) -> Names:
     """The text model stands one step further in where the class holds the image encoder."""
     if c.model_type == "mllama_text_model":
         return _NAMES
@@ -158,7 +158,10 @@ def _eyes(v: Config) -> Tensors:
         yield weight(f"{own}.gate", 1, use="scale")
         yield weight(f"{own}.embedding.weight", ratios, tiles * d, use="lookup")
         yield from norm(f"layernorm_{when}", d)
-    for own, n in (("transformer", v.num_hidden_layers), ("global_transformer", v.num_global_layers)):
+    for own, n in (
+        ("transformer", v.num_hidden_layers),
+        ("global_transformer", v.num_global_layers),
+    ):
         layer = f"{own}.layers.{{i}}"
         if own == "global_transformer":
             yield weight(f"{layer}.gate_attn", 1, times=n, use="scale")

@@ -47,7 +47,7 @@ _WHISPERS = {
 }
 
 
-def NAMES(c: Config) -> Names:  # noqa: N802
+def NAMES(c: Config) -> Names:
     """The language model's, one step further in."""
     return names_of(c, "text_config", "qwen3")
 

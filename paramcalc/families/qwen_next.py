@@ -86,9 +86,7 @@ KEYS = qwen_moe.KEYS
 def NAMES(c: Config) -> Names:
     """Qwen3-Next fuses what Qwen 3.5 keeps apart."""
     parts = _FUSED if c.model_type == "qwen3_next" else _SPLIT
-    return _NAMES | {
-        f"mixer.{part}": f"linear_attn.in_proj_{path}" for part, path in parts.items()
-    }
+    return _NAMES | {f"mixer.{part}": f"linear_attn.in_proj_{path}" for part, path in parts.items()}
 
 
 def read(c: Config) -> dict[str, Any]:

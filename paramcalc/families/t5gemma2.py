@@ -43,11 +43,14 @@ def read(c: Config) -> dict[str, Any]:
     outside, target = c.part("encoder", {}), c.part("decoder", _STACK)
     outside.ignore("mm_tokens_per_image", "tie_word_embeddings")
     source = outside.part("text_config", _STACK)
+    source.ignore("max_position_embeddings")
     for part in (source, target):
         part.ignore("tie_word_embeddings")
     for key in ("hidden_size", "vocab_size"):
         if getattr(source, key) != getattr(target, key):
-            c.fail(f"decoder.{key}", getattr(target, key), "must be the encoder's", "make them equal")
+            c.fail(
+                f"decoder.{key}", getattr(target, key), "must be the encoder's", "make them equal"
+            )
     ours = [layer | {"blocks": (_crossing(target),)} for layer in _windows(target)]
     tied = bool(c.tie_word_embeddings)
     return {
@@ -87,7 +90,9 @@ def _crossing(c: Config) -> Rows:
     d, width = c.hidden_size, c.head_dim
     kv, pair = c.num_key_value_heads * width, 2 * c.num_attention_heads * width
     again = [
-        Tensor(f"cross_attention.{part}", "attention", (kv, d), "matmul", "column", 0, 0, 1, "source")
+        Tensor(
+            f"cross_attention.{part}", "attention", (kv, d), "matmul", "column", 0, 0, 1, "source"
+        )
         for part in "kv"
     ]
     return Rows(

@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple, cast
 
 from paramcalc.build import default_d_ff, default_head_dim, ledger_of, plan
-from paramcalc.ledger import ROLES, Cache, Ledger, Operation, Tensor
+from paramcalc.layout import is_literal
+from paramcalc.ledger import ROLES, Cache, Ledger, Operation, Row, Tensor
 from paramcalc.model import Model
 from paramcalc.numbers import Num
 from paramcalc.quantities import flops, params
@@ -102,7 +103,7 @@ def _alike(ledger: Ledger, texts: list[str]) -> list[tuple[str, list[int]]]:
 
 def _defaults(own: Any, spec: Any) -> list[Step]:
     steps = []
-    if own.head_dim is None and own.mla is None:
+    if own.head_dim is None and own.mla is None and own.n_heads is not None:
         steps.append(
             _step(
                 "defaults",
@@ -191,30 +192,42 @@ def _parameters(ledger: Ledger) -> list[Step]:
     return steps
 
 
+def _matmuls(rows: tuple[Row, ...]) -> Num:
+    """What a token is multiplied by: no pooler, and no tower."""
+    own = ("token", "source")
+    return sum(r.flops for r in rows if isinstance(r, Tensor) and r.stream in own)
+
+
+def _work(operation: Operation) -> Num:
+    """FLOPs a pair, of all its copies."""
+    each = operation.flops_per_pair
+    return each if is_literal(operation.copies, 1) else operation.copies * each
+
+
 def _compute(ledger: Ledger, n: Num) -> list[Step]:
-    outer = sum(r.flops for r in ledger.outer if isinstance(r, Tensor) and r.stream != "sequence")
     rows = [layer.rows for layer in ledger.layers]
     fold = _Sum("FLOPs", "FLOPs", "M")
     matmuls = fold.over(
         ledger,
-        outer,
-        [sum(r.flops for r in rs if isinstance(r, Tensor)) for rs in rows],
+        _matmuls(ledger.outer),
+        [_matmuls(rs) for rs in rows],
         title="matmuls",
     )
     steps = [*fold.steps, _step("FLOPs", "matmuls, one token", matmuls, "FLOPs", "M")]
+    outer = [r for r in ledger.outer if isinstance(r, Operation)]
     work = [[r for r in rs if isinstance(r, Operation)] for rs in rows]
     fold = _Sum("FLOPs", "FLOPs", "A")
     attention = fold.over(
         ledger,
-        0,
-        [sum(o.flops_per_pair * o.sight.positions(n) for o in ops) for ops in work],
+        sum(_work(o) * o.sight.positions(n) for o in outer),
+        [sum(_work(o) * o.sight.positions(n) for o in ops) for ops in work],
         title="attention, token n",
     )
     steps += [*fold.steps, _step("FLOPs", "attention, token n", attention, "FLOPs", "A")]
     m, a = symbol("M", matmuls.value), symbol("A", attention.value)
     steps.append(_step("FLOPs", "forward, token n", m + a, "FLOPs"))
     seen: dict[str, Formula] = {}
-    for operation in (o for ops in work for o in ops):
+    for operation in (o for ops in (outer, *work) for o in ops):
         pairs = lift(operation.sight.pairs(n))
         if pairs.text() not in seen:
             name = f"p_{len(seen) + 1}" if seen else "p"
@@ -224,14 +237,16 @@ def _compute(ledger: Ledger, n: Num) -> list[Step]:
                     "FLOPs", f"pairs over n tokens, {_sees(operation.sight)}", pairs, "pairs", name
                 )
             )
+
+    def total(operations: list[Operation]) -> Num:
+        each = ((_work(o), cast(Num, seen[lift(o.sight.pairs(n)).text()])) for o in operations)
+        return sum(work * pairs for work, pairs in each)
+
     fold = _Sum("FLOPs", "FLOPs", "S")
     pairs = fold.over(
         ledger,
-        0,
-        [
-            sum(o.flops_per_pair * cast(Num, seen[lift(o.sight.pairs(n)).text()]) for o in ops)
-            for ops in work
-        ],
+        total(outer),
+        [total(ops) for ops in work],
         title="attention, n tokens",
     )
     steps += [*fold.steps, _step("FLOPs", "attention, n tokens", pairs, "FLOPs", "S")]
