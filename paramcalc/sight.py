@@ -178,6 +178,33 @@ class Compressed(NamedTuple):
         return n // self.size
 
 
+class Blocks(NamedTuple):
+    """The token's own block of ``size`` positions and the best ``top_k`` - 1 whole ones before it,
+    which an indexer picks (MiniMax M3)."""
+
+    size: Num
+    top_k: Num
+
+    @property
+    def most(self) -> Num:
+        """k B, seen by the last token of a block."""
+        return self.size * self.top_k
+
+    def positions(self, n: Num) -> Num:
+        """n up to k B, then (k - 1) B and the token's place in its own block."""
+        m = minimum(n, self.most)
+        return m - self.size + Chunk(self.size).positions(n - m + self.size)
+
+    def pairs(self, n: Num) -> Num:
+        """Causal up to k B, then (k - 1) B each and chunks of B."""
+        m = minimum(n, self.most)
+        return triangle(m) + (n - m) * (m - self.size) + Chunk(self.size).pairs(n - m)
+
+    def kept(self, n: Num) -> Num:
+        """All n: any of them may be picked later."""
+        return n
+
+
 class State(NamedTuple):
     """A recurrent state: one thing of constant size that every token reads and rewrites."""
 
@@ -199,7 +226,7 @@ class State(NamedTuple):
         return minimum(n, 1)
 
 
-Sight = Causal | Window | Chunk | Sparse | Both | BothWindow | Compressed | State
+Sight = Causal | Window | Chunk | Sparse | Both | BothWindow | Compressed | Blocks | State
 
 
 def all_pairs(sight: Sight, n: Num) -> Num:

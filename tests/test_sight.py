@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paramcalc.sight import (
+    Blocks,
     Both,
     BothWindow,
     Causal,
@@ -61,6 +62,16 @@ def test_compressed_sees_whole_blocks(n: int, b: int, k: int) -> None:
     assert Compressed(b, k).positions(n) == min(n // b, k)
     assert all_pairs(Compressed(b, k), n) == n * (n // b)
     assert (Compressed(b).most, Compressed(b, k).most) == (None, k)
+
+
+@given(n=st.integers(1, 200), b=st.integers(1, 30), k=st.integers(1, 9))
+def test_blocks_are_the_own_one_and_the_best_before_it(n: int, b: int, k: int) -> None:
+    sees = [min((i - 1) // b, k - 1) * b + (i - 1) % b + 1 for i in range(1, n + 1)]
+    sight = Blocks(b, k)
+    assert sight.pairs(n) == sum(sees)
+    assert sight.positions(n) == sees[-1]
+    assert sight.kept(n) == n
+    assert max(sees) <= sight.most == b * k
 
 
 def test_a_window_keeps_no_more_than_itself() -> None:

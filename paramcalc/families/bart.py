@@ -1,8 +1,8 @@
 """BART (arXiv:1910.13461) and its kin: post-norm or pre-norm stacks with biases everywhere, learned
 or sinusoidal positions, an encoder and a decoder, or the decoder alone.
 
-mBART, BlenderBot (large and small), Marian, Pegasus, PLBART, MVP (arXiv:2206.12131, prompts learned
-for every layer), M2M-100, and the text decoders of TrOCR and Whisper.
+mBART, BlenderBot (large and small), Pegasus, PLBART, M2M-100, the text decoders of TrOCR and
+Whisper; Marian and MVP, in files of their own, are read as BART first.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from paramcalc.blocks import Attention, Norm
 from paramcalc.blocks.rows import Rows, idle
 from paramcalc.families.config import Config
 from paramcalc.families.names import Names
-from paramcalc.ledger import Operation, Row, Tensor
+from paramcalc.ledger import Tensor
 from paramcalc.numbers import Num
-from paramcalc.sight import Both, State
+from paramcalc.sight import Both
 
 
 class Kind(NamedTuple):
@@ -41,7 +41,7 @@ KINDS = {
     "whisper": Kind(0, False, True),
 }
 
-_LARGE: dict[str, Any] = dict(
+LARGE: dict[str, Any] = dict(
     vocab_size=50265,
     max_position_embeddings=1024,
     encoder_layers=12,
@@ -56,17 +56,10 @@ _LARGE: dict[str, Any] = dict(
 """BART large, whose sizes most types have for defaults."""
 
 TYPES: dict[str, dict[str, Any]] = {
-    "bart": dict(_LARGE),
-    "mbart": dict(_LARGE),
-    "pegasus": dict(_LARGE),
-    "m2m_100": dict(_LARGE, vocab_size=128112),
-    "mvp": dict(_LARGE, vocab_size=50267, use_prompt=False, prompt_length=100, prompt_mid_dim=800),
-    "marian": dict(
-        _LARGE,
-        vocab_size=58101,
-        decoder_vocab_size=None,
-        share_encoder_decoder_embeddings=True,
-    ),
+    "bart": dict(LARGE),
+    "mbart": dict(LARGE),
+    "pegasus": dict(LARGE),
+    "m2m_100": dict(LARGE, vocab_size=128112),
     "plbart": dict(
         vocab_size=50005,
         max_position_embeddings=1024,
@@ -132,28 +125,12 @@ TYPES: dict[str, dict[str, Any]] = {
 
 KEYS = {"hidden_size": ("d_model",)}
 
-_UNSHAPED = [
-    "num_hidden_layers",
-    "num_attention_heads",
-    "num_key_value_heads",
-    "encoder_layers",
-    "encoder_attention_heads",
-    "encoder_ffn_dim",
-    "max_source_positions",
-    "share_encoder_decoder_embeddings",
-    "num_mel_bins",
-    "use_prompt",
-    "prompt_length",
-    "prompt_mid_dim",
-    "encoder_no_repeat_ngram_size",
-    "begin_suppress_tokens",
-    "classifier_proj_size",
-    "mask_feature_length",
-    "mask_time_length",
-    "mask_time_min_masks",
-    "median_filter_width",
-    "vocab_size",
-]
+_UNSHAPED = (
+    "num_hidden_layers num_attention_heads num_key_value_heads encoder_layers"
+    " encoder_attention_heads encoder_ffn_dim max_source_positions num_mel_bins"
+    " encoder_no_repeat_ngram_size begin_suppress_tokens classifier_proj_size mask_feature_length"
+    " mask_time_length mask_time_min_masks median_filter_width"
+)
 """Keys that the decoder alone has no use for, and some of other tasks."""
 
 
@@ -176,7 +153,7 @@ def NAMES(c: Config) -> Names:
     """The two stacks; alone, the decoder owns the embedding."""
     attention = {"q": "q_proj", "k": "k_proj", "v": "v_proj", "o": "out_proj"}
     alone, own = is_alone(c), root(c)
-    decoder = alone or c.model_type == "whisper" or not _shares(c)
+    decoder = alone or c.model_type == "whisper"
     return {
         "layers": f"{own}decoder.layers",
         "encoder.layers": f"{own}encoder.layers",
@@ -210,7 +187,7 @@ def read(c: Config) -> dict[str, Any]:
         kind = Kind(2 if c.use_learned_position_embeddings else None, c.layernorm_embedding)
     biases = "qvo" if c.model_type == "whisper" else "qkvo"
     context = c.get("max_target_positions") or c.max_position_embeddings
-    c.ignore(*_UNSHAPED)
+    c.ignore(*_UNSHAPED.split())
     fields: dict[str, Any] = {
         **decoder(c),
         "context": context,
@@ -221,18 +198,9 @@ def read(c: Config) -> dict[str, Any]:
         **positions(kind, context),
     }
     if is_alone(c):
-        fields |= {"blocks": (unfed(c, biases),), "norms_per_layer": 2, **_vocabularies(c)}
-        return c.card(**fields)
-    fields |= {"encoder": encoder(c, kind), "outer": _speech(c)}
-    if c.model_type == "marian":
-        fields |= _vocabularies(c)
-    elif c.model_type != "whisper":
-        fields["outer"] += tables(c, root(c))
-    if c.get("use_prompt", False):
-        networks, own, encoders = _prompts(c)
-        fields["outer"] += (networks,)
-        fields["blocks"], fields["encoder"]["blocks"] = (own,), (encoders,)
-    return c.card(**fields)
+        return c.card(**fields, blocks=(unfed(c, biases),), norms_per_layer=2)
+    extra = _speech(c) if c.model_type == "whisper" else tables(c, root(c))
+    return c.card(**fields, encoder=encoder(c, kind), outer=extra)
 
 
 def decoder(c: Config) -> dict[str, Any]:
@@ -288,61 +256,8 @@ def tables(c: Config, own: str, name: str = "embed_tokens") -> tuple[Rows, ...]:
     return (Rows(tuple(table(c, f"{own}{stack}.{name}", c.vocab_size) for stack in stacks)),)
 
 
-def _shares(c: Config) -> bool:
-    return bool(c.get("share_encoder_decoder_embeddings", True))
-
-
-def _vocabularies(c: Config) -> dict[str, Any]:
-    """Marian's two vocabularies; where the stacks share one, the target's counts only untied."""
-    source, target = c.vocab_size, c.get("decoder_vocab_size") or c.vocab_size
-    tied, own = c.tie_word_embeddings, root(c)
-    if is_alone(c):
-        c.keys["vocab_size"] = "decoder_vocab_size" if source != target else "vocab_size"
-        if tied or source == target:
-            return {"vocab_size": target}
-        mine = Rows((table(c, f"{own}decoder.embed_tokens", target),))
-        return {"vocab_size": source, "embedding": False, "outer": (mine,)}
-    first = table(c, f"{own}encoder.embed_tokens", source)
-    if not _shares(c):
-        return {"vocab_size": target, "outer": (Rows((first,)),)}
-    copies = () if tied else (first, table(c, f"{own}decoder.embed_tokens", target))
-    return {"vocab_size": source, "outer": (Rows(copies),) if copies else ()}
-
-
-def _prompts(c: Config) -> tuple[Rows, Rows, Rows]:
-    """MVP's prompts: a network makes the keys and values that every layer sees beside the tokens'.
-
-    It runs once a sequence, on ``prompt_length`` rows; each token meets as many pairs in every
-    attention. Returned are the networks, and what a layer of the decoder and of the encoder adds.
-    """
-    d, length, middle = c.hidden_size, c.size("prompt_length"), c.size("prompt_mid_dim")
-    rows: list[Row] = []
-    for name, n in (
-        ("encoder.self_attn_prompt", c.encoder_layers),
-        ("decoder.self_attn_prompt", c.decoder_layers),
-        ("decoder.cross_attn_prompt", c.decoder_layers),
-    ):
-        own = f"{root(c)}{name}"
-        rows.append(Tensor(f"{own}.prompt_embedding.weight", "position", (length, d), "lookup"))
-        for place, out, into in ((0, middle, d), (2, n * 2 * d, middle)):
-            part = f"{own}.prompt_trans.{place}"
-            rows += [
-                Tensor(f"{part}.weight", "attention", (out, into), runs=length, stream="sequence"),
-                Tensor(f"{part}.bias", "attention", (out,), "bias", stream="sequence"),
-            ]
-    pairs = 2 * d * length  # scores, and as much for the values
-    work = [
-        Operation(f"{name}.{part}", "attention", pairs, State())
-        for name in ("attention.prompt", "cross_attention.prompt")
-        for part in ("scores", "values")
-    ]
-    return Rows(tuple(rows)), Rows(tuple(work)), Rows(tuple(work[:2]))
-
-
 def _speech(c: Config) -> tuple[Rows, ...]:
     """Whisper's two convolutions before the encoder."""
-    if c.model_type != "whisper":
-        return ()
     d, mels = c.hidden_size, c.num_mel_bins
     rows = []
     for name, into in (("conv1", mels), ("conv2", d)):

@@ -1,5 +1,5 @@
-"""Byte Latent Transformer (arXiv:2412.09871): bytes instead of tokens. A small model of bytes cuts the
-text into patches, a local encoder gathers the bytes of each, the latent transformer runs once a
+"""Byte Latent Transformer (arXiv:2412.09871): bytes instead of tokens. A small model of bytes cuts
+the text into patches, a local encoder gathers the bytes of each, the latent transformer runs once a
 patch, and a local decoder spells bytes again. Tables of hashed groups of bytes add to each byte.
 
 A token here is a byte. How long patches are depends on the text; the work of the latent transformer
@@ -100,6 +100,7 @@ _DECODER = _ENCODER | dict(
 
 def read(c: Config) -> dict[str, Any]:
     """Four stacks in the order in which they run, and what stands between them."""
+    c.strict = True
     c.ignore("patching_batch_size", "max_patch_length")
     parts = (_PATCHER, _ENCODER, _GLOBAL, _DECODER)
     keys = ("patcher_config", "encoder_config", "global_config", "decoder_config")
@@ -159,13 +160,13 @@ def _layer(name: str, c: Config, window: int) -> list[Row]:
     """Llama's layer."""
     d, heads = c.hidden_size, c.num_attention_heads
     width = c.share("hidden_size", "num_attention_heads")
-    kv = c.get("num_key_value_heads", heads) or heads
+    kv = c.whole("num_key_value_heads", heads)
     sight = Window(window) if window else Causal()
     blocks: tuple[Block, ...] = (
         Norm(f"{name}.norm1", (d,), False),
         Norm(f"{name}.norm2", (d,), False),
         Attention(f"{name}.attention", d, heads, kv, width, width, sight),
-        FeedForward(f"{name}.ffn", d, c.get("intermediate_size", 0) or 8 * d // 3, True),
+        FeedForward(f"{name}.ffn", d, c.whole("intermediate_size", 8 * d // 3), True),
     )
     return [row for block in blocks for row in block.rows()]
 
@@ -175,7 +176,7 @@ def _cross(name: str, c: Config, size: int) -> Iterator[Row]:
     vectors a patch. A byte meets those of its own patch alone."""
     d, heads, k = c.hidden_size, c.num_attention_heads, c.cross_attn_k
     width = c.share("hidden_size", "num_attention_heads")
-    kv = c.get("num_key_value_heads", heads) or heads
+    kv = c.whole("num_key_value_heads", heads)
     own, asking = f"{name}.cross_attention", name == "local_encoder"
     q, keys, values, o = (
         list(linear(f"{own}.{part}", "attention", out, into, shard="column"))

@@ -70,6 +70,8 @@ class Config:
         self.keys: dict[str, str] = {}
         self.left_out: list[str] = []
         self.assumed: list[str] = []
+        self.strict = False
+        """Whether null is refused, read as an attribute, where the type has a number."""
         self.parts: dict[str, Config] = {}
         self.inside: tuple[str, ...] = ()
         """The section whose keys feed the model's fields, where that is not the file itself."""
@@ -80,6 +82,8 @@ class Config:
         value = self._find(key)
         if value is _MISSING:
             raise ConfigError(f"{self._where}{key}: is missing; add it")
+        if value is None and self.strict and type(self._defaults.get(key)) is int:
+            self.fail(key, None, "must be a whole number")
         return value
 
     def get(self, key: str, default: Any = None) -> Any:
@@ -141,6 +145,13 @@ class Config:
         """Raise ``ConfigError``: key, value, rule, fix on one line."""
         raise ConfigError(f"{self._where}{key} = {shown(value)}: {rule}; {fix}")
 
+    def whole(self, key: str, default: int) -> int:
+        """Return a whole number; ``default`` where it is absent, null or 0."""
+        value = self.get(key, 0) or default
+        if type(value) is not int or value < 0:
+            self.fail(key, value, "must be a whole number")
+        return int(value)
+
     def choose(self, key: str, value: Any, among: Mapping[str, Any]) -> Any:
         """Return what a word stands for. Raises ``ConfigError`` for one that is not known."""
         if not isinstance(value, str) or value not in among:
@@ -172,7 +183,7 @@ class Config:
     def windows(self, sliding: Callable[[int], bool], key: str = "sliding_window") -> Layers:
         """Return ``window`` for each layer that has one: by ``layer_types``, or, where the file
         has none, where ``sliding`` of the layer's number holds."""
-        n, window = self.num_hidden_layers, self.get(key, 0)
+        n, window = self.size("num_hidden_layers"), self.get(key, 0)
         kinds = self.get("layer_types")
         if kinds is None:
             flags = [sliding(i) for i in range(n)]
@@ -186,7 +197,7 @@ class Config:
     def dense(self, first: int | Callable[[int], bool]) -> Layers:
         """Return ``n_experts: 0`` for each layer without experts: by ``mlp_layer_types``, or, where
         the file has none, the first so many, or where ``first`` of the layer's number holds."""
-        n = self.num_hidden_layers
+        n = self.size("num_hidden_layers")
         kinds = self.get("mlp_layer_types")
         if kinds is not None:
             words = {"dense": True, "sparse": False}
@@ -196,8 +207,10 @@ class Config:
             ]
         elif callable(first):
             flags = [first(i) for i in range(n)]
-        else:
+        elif type(first) is int:
             flags = [i < first for i in range(n)]
+        else:
+            self.fail("first_k_dense_replace", first, "must be a whole number")
         return [{"n_experts": 0} if flag else {} for flag in flags]
 
     def sub(self, key: str, defaults: Mapping[str, Any] | None = None) -> Config:
@@ -224,10 +237,11 @@ class Config:
         ``main`` is the language model's: its keys feed the model's fields. ``absent`` stands in
         where the file has no such section.
         """
-        found = self.sub(key, defaults)
-        inner = self._data.get(key)
+        found, inner = self.sub(key, defaults), self._data.get(key)
         if inner is None:
             inner = absent or {}
+        elif not isinstance(inner, dict):
+            self.fail(key, inner, "must be a section")
         part = Config(
             inner,
             defaults,
@@ -237,7 +251,7 @@ class Config:
             arch=self.arch,
             outer=self.outer,
         )
-        part.left_out, part.assumed = self.left_out, self.assumed
+        part.left_out, part.assumed, part.strict = self.left_out, self.assumed, not main
         self.parts[key] = part
         if main and inner is self._data.get(key):
             part.keys, self.inside = self.keys, (key,)

@@ -1,6 +1,6 @@
-"""Doge (SmallDoge/Doge-320M): attention with a mask that the values of earlier tokens decide, scales
-on both residual streams, and in its larger models experts of one neuron each, picked by product
-keys (arXiv:2407.04153), beside the dense network."""
+"""Doge (SmallDoge/Doge-320M): attention with a mask that the values of earlier tokens decide, a
+scale on either residual, and in some models experts of one neuron each, picked by product keys
+(arXiv:2407.04153), beside the dense network."""
 
 from __future__ import annotations
 

@@ -77,6 +77,7 @@ def NAMES(c: Config) -> Names:
 def read(c: Config) -> dict[str, Any]:
     """Every fifth layer sees all positions, the others a window."""
     # What is sparse is an activation; which stream is active and how it is scaled stores nothing.
+    c.strict = True
     c.ignore("activation_sparsity_pattern", "altup_active_idx", "altup_correct_scale")
     n = c.num_hidden_layers
     widths = c.per_layer("intermediate_size", n, c.get("intermediate_size", 16384))

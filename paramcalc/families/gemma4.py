@@ -85,6 +85,7 @@ def _text(c: Config) -> str:
 
 def read(c: Config) -> dict[str, Any]:
     """The language model, and what stands around it."""
+    c.strict = True
     text, fields = language_model(c, "text_config", _text(c))
     d, outer = text.hidden_size, fields.get("outer", ())
     if c.model_type in ASSISTANTS:
@@ -118,6 +119,8 @@ def _towers(c: Config, d: int) -> list[Rows]:
         a.ignore("attention_chunk_size", "attention_context_left", "attention_context_right")
         key = "subsampling_conv_channels"
         channels = a.per_layer(key, 2, a.get(key, [128, 32]))
+        if not all(type(width) is int for width in channels):
+            a.fail(key, channels, "must be two whole numbers")
         a.share("hidden_size", "num_attention_heads")
         tower = conformer(
             a.hidden_size,

@@ -79,6 +79,7 @@ ASSISTANTS = ("gemma4_assistant", "gemma4_unified_assistant")
 
 def read(c: Config) -> dict[str, Any]:
     """Each layer by its kind; the last one is always full."""
+    c.strict = True
     c.ignore("use_double_wide_mlp", "vocab_size_per_layer_input")
     n, rich = c.num_hidden_layers, c.model_type == "gemma4_text"
     causal = c.get("use_bidirectional_attention") != "all"
@@ -141,6 +142,8 @@ def _overrides(c: Config, kinds: list[str]) -> dict[int, dict[str, Any]]:
     for number, keys in stated.items():
         if not (str(number).isdecimal() and int(number) < len(kinds) and isinstance(keys, dict)):
             c.fail(f"per_layer_config.{number}", keys, f"needs a layer below {len(kinds)}")
+        if not all(type(value) is int and value > 0 for value in keys.values()):
+            c.fail(f"per_layer_config.{number}", keys, "must hold whole numbers of at least 1")
         found[int(number)] = {c.choose("per_layer_config", k, fields): v for k, v in keys.items()}
     return found
 

@@ -53,6 +53,7 @@ VISION = dict(
 
 def read(c: Config) -> dict[str, Any]:
     """Norms after each part, one after the embedding, none at the end."""
+    c.strict = True
     return c.card(
         head_dim=None,
         n_kv_heads=None,
@@ -81,7 +82,7 @@ def _eyes(c: Config) -> tuple[Rows, Rows]:
         patches(v) ** 2,
     )
     frames = weight(
-        "img_temporal_embedding.{i}", 1, 1, width, times=c.get("num_image_with_embedding", 0)
+        "img_temporal_embedding.{i}", 1, 1, width, times=c.whole("num_image_with_embedding", 0)
     )
     projection = placed(
         "git.",

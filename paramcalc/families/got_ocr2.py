@@ -61,7 +61,8 @@ def _tower(c: Config) -> Rows:
     v = c.part("vision_config", VISION)
     v.ignore("global_attn_indexes")
     layers, window = v.num_hidden_layers, v.window_size
-    every = set(range(layers)) if window == 0 else set(v.global_attn_indexes)
+    every = v.get("global_attn_indexes", VISION["global_attn_indexes"])
+    n_global = layers if window == 0 else sum(i in every for i in range(layers))
     tower = sam(
         v.hidden_size,
         v.mlp_dim,
@@ -71,7 +72,7 @@ def _tower(c: Config) -> Rows:
         patches(v),
         v.output_channels,
         head_dim=v.hidden_size // max(v.num_attention_heads, 1),
-        n_global=len(every & set(range(layers))),
+        n_global=n_global,
         window=window,
         qkv_bias=v.qkv_bias,
         absolute=v.use_abs_pos,

@@ -1,5 +1,5 @@
-"""HRM-Text (sapientinc/HRM-Text-1B, after arXiv:2506.21734): two stacks of layers that take turns on
-the same tokens, a low one ``L_cycles`` times and then a high one, ``H_cycles`` times over. Norms
+"""HRM-Text (sapientinc/HRM-Text-1B, after arXiv:2506.21734): two stacks of layers take turns on the
+same tokens, the low one ``L_cycles`` times and then the high one, ``H_cycles`` times over. Norms
 have no weights."""
 
 from __future__ import annotations
@@ -13,24 +13,13 @@ from paramcalc.families.config import Config
 from paramcalc.families.names import LLAMA
 from paramcalc.sight import Causal
 
-_PARTS = (
-    "attention.q",
-    "attention.k",
-    "attention.v",
-    "attention.o",
-    "ffn.gate",
-    "ffn.up",
-    "ffn.down",
-)
-_STACKS = (("low", "model.L_module"), ("high", "model.H_module"))
+_LAYER = {name: path for name, path in LLAMA.items() if name.startswith(("attention.", "ffn."))}
+_LAYER["attention.gate"] = "self_attn.gate_proj"
 
 NAMES = LLAMA | {
-    f"{stack}.{part}": f"{path}.layers.{{i}}.{name} ^"
-    for stack, path in _STACKS
-    for part, name in (
-        *((part, LLAMA[part]) for part in _PARTS),
-        ("attention.gate", "self_attn.gate_proj"),
-    )
+    f"{stack}.{name}": f"model.{stack[0].upper()}_module.layers.{{i}}.{path} ^"
+    for stack in ("low", "high")
+    for name, path in _LAYER.items()
 }
 
 TYPES: dict[str, dict[str, Any]] = {

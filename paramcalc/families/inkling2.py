@@ -182,11 +182,12 @@ def _layer(c: Config, window: bool) -> tuple[Any, ...]:
     kv, width = getattr(c, f"{prefix}num_key_value_heads"), getattr(c, f"{prefix}head_dim")
     c.ignore("num_attention_heads", "num_key_value_heads", "head_dim")
     sight = Window(c.sliding_window) if window else Causal()
+    extent = c.sliding_window if window else c.rel_extent
     own, bias = "self_attn", "self_attn.relative_position_bias"
     rows: list[Row] = [
         Tensor(f"{own}.q_proj.norm.scale", "norm", (heads, width), "scale"),
         matrix(f"{own}.sink_proj.weight", "attention", heads, d),
-        Tensor(f"{bias}.proj", "attention", (c.d_rel, c.rel_extent), runs=heads),
+        Tensor(f"{bias}.proj", "attention", (c.d_rel, extent), runs=heads),
         matrix(f"{bias}.linear.weight", "attention", heads * c.d_rel, d),
         Tensor(f"{bias}.norm.scale", "norm", (heads, c.d_rel), "scale"),
         scale("post_attention_layernorm.weight", d),

@@ -46,9 +46,8 @@ KEYS = {"num_experts": ("num_local_experts",), "head_dim": ("kv_channels",)}
 
 def read(c: Config) -> dict[str, Any]:
     """Query heads are the KV heads times the experts that work on a token."""
-    d, count, top = c.hidden_size, c.num_experts, c.num_experts_per_tok
-    heads = c.num_key_value_heads
-    width = heads * c.head_dim
+    d, count, top = (c.size(key) for key in ("hidden_size", "num_experts", "num_experts_per_tok"))
+    width = c.size("num_key_value_heads") * c.size("head_dim")
     rows = (
         Tensor("attention.router", "router", (count, d)),
         *(

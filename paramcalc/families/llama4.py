@@ -56,34 +56,36 @@ TYPES: dict[str, dict[str, Any]] = {
 def read(c: Config) -> dict[str, Any]:
     """Layers with experts are listed, or every ``interleave_moe_layer_step``-th is one."""
     c.ignore("use_qk_norm")  # a norm without weights
-    n, step = c.num_hidden_layers, c.interleave_moe_layer_step
-    if step < 1:
-        c.fail("interleave_moe_layer_step", step, "must be at least 1", "raise it")
-    moe = c.get("moe_layers")
-    with_experts = set(range(step - 1, n, step)) if moe is None else set(moe)
+    n, moe = c.size("num_hidden_layers"), c.get("moe_layers")
+    c.ignore("interleave_moe_layer_step")  # stands behind a list
+    if moe is None:
+        step = c.size("interleave_moe_layer_step")
+        moe = range(step - 1, n, step)
+    elif not isinstance(moe, list | tuple):
+        c.fail("moe_layers", moe, "must be a list")
     wide = c.intermediate_size_mlp
-    network: Layers = [
-        {} if i in with_experts else {"n_experts": 0, "d_ff": wide} for i in range(n)
-    ]
-    return c.card(
-        gated_ffn=True,
-        attention_bias=c.attention_bias,
-        n_experts=c.num_local_experts,
-        top_k=c.num_experts_per_tok,
-        d_expert=c.intermediate_size,
-        n_shared_experts=1,
-        **stack(both(chunks(c), network)),
-    )
+    network: Layers = [{} if i in moe else {"n_experts": 0, "d_ff": wide} for i in range(n)]
+    fields = {
+        "gated_ffn": True,
+        "attention_bias": c.attention_bias,
+        "n_experts": c.num_local_experts,
+        "top_k": c.num_experts_per_tok,
+        "d_expert": c.intermediate_size,
+        "n_shared_experts": 1,
+    }
+    return c.card(**(fields | stack(both(chunks(c), network))))
 
 
 def chunks(c: Config) -> Layers:
     """A chunk for the layers with rotary positions; the others see everything."""
-    n, size = c.num_hidden_layers, c.get("attention_chunk_size", 0)
-    every = c.get("no_rope_layer_interval", 4)
-    rope = c.get("no_rope_layers") or [(i + 1) % every for i in range(n)]
-    kinds = c.get("layer_types")
+    n, size = c.size("num_hidden_layers"), c.get("attention_chunk_size", 0)
+    c.ignore("no_rope_layers", "no_rope_layer_interval")
+    kinds, rotary = c.get("layer_types"), c.get("no_rope_layers")
     if kinds is not None:
         words = {"full_attention": 0, "chunked_attention": 1}
-        rope = [c.choose("layer_types", k, words) for k in c.per_layer("layer_types", n, kinds)]
-    rope = c.per_layer("no_rope_layers", n, rope)
-    return [{"chunk": size} if flag and size else {} for flag in rope]
+        rotary = [c.choose("layer_types", k, words) for k in c.per_layer("layer_types", n, kinds)]
+    elif not rotary:
+        every = c.size("no_rope_layer_interval")
+        rotary = [(i + 1) % every for i in range(n)]
+    flags = c.per_layer("no_rope_layers", n, rotary)
+    return [{"chunk": size} if flag and size else {} for flag in flags]

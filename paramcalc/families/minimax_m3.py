@@ -5,11 +5,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from paramcalc.blocks import Attention
 from paramcalc.blocks.rows import Rows, matrix, scale
 from paramcalc.families.config import Config, Layers, both, stack
 from paramcalc.families.names import LLAMA, MOE
 from paramcalc.ledger import Cache, Operation
-from paramcalc.sight import Causal
+from paramcalc.rules import MOST_SIZE
+from paramcalc.sight import Blocks, Causal
 
 _SHARED = "mlp.shared_experts.gate_up_proj"
 
@@ -51,50 +53,74 @@ TYPES: dict[str, dict[str, Any]] = {
 
 KEYS = {"num_experts": ("num_local_experts",)}
 
-
-INDEXER = (
-    "index_n_heads",
-    "index_head_dim",
-    "index_block_size",
-    "index_topk_blocks",
-    "index_local_blocks",
-)
+INDEXER = {
+    "index_n_heads": "sparse_num_index_heads",
+    "index_head_dim": "sparse_index_dim",
+    "index_block_size": "sparse_block_size",
+    "index_topk_blocks": "sparse_topk_blocks",
+}
+"""Sizes of the indexer, and what they are called in the section the released file keeps them in."""
 
 
 def read(c: Config) -> dict[str, Any]:
-    """Dense layers have a width of their own; the released file nests the indexer's sizes."""
-    c.ignore(*INDEXER)
-    n, frequency = c.num_hidden_layers, c.get("moe_layer_freq")
-    dense = c.dense(lambda i: False if frequency is None else not frequency[i])
+    """Dense layers have a width of their own, sparse ones an indexer."""
+    c.ignore("index_local_blocks")
+    n, nested = c.size("num_hidden_layers"), c.sub("sparse_attention_config")
+    frequency = c.per_layer("moe_layer_freq", n, c.get("moe_layer_freq", 1))
+    dense = c.dense(lambda i: not frequency[i])
     wide = c.dense_intermediate_size
     network: Layers = [{**d, "d_ff": wide} if d else {} for d in dense]
-    kinds = c.per_layer("layer_types", n, c.get("layer_types") or "full_attention")
-    words = {"full_attention": False, "minimax_m3_sparse": True}
-    sparse = [c.choose("layer_types", kind, words) for kind in kinds]
-    picked: Layers = [{"blocks": (indexer(c),)} if flag else {} for flag in sparse]
-    return c.card(
-        gated_ffn=True,
-        qk_norm="head",
-        n_experts=c.num_experts,
-        top_k=c.num_experts_per_tok,
-        d_expert=c.intermediate_size,
-        d_shared=c.shared_intermediate_size,
-        router_correction="buffer",
-        **stack(both(network, picked)),
+    kinds, words = c.get("layer_types"), {"full_attention": False, "minimax_m3_sparse": True}
+    if kinds is None:
+        flags = nested.per_layer("sparse_attention_freq", n, nested.get("sparse_attention_freq", 0))
+    else:
+        every = c.per_layer("layer_types", n, kinds)
+        flags = [c.choose("layer_types", kind, words) for kind in every]
+    sizes = {key: nested.get(inner, c.get(key)) for key, inner in INDEXER.items()}
+    sparse = {"attention": False, "norms_per_layer": 2, "blocks": picking(c, **sizes)}
+    fields = {
+        "gated_ffn": True,
+        "qk_norm": "head",
+        "n_experts": c.num_experts,
+        "top_k": c.num_experts_per_tok,
+        "d_expert": c.intermediate_size,
+        "d_shared": c.shared_intermediate_size,
+        "router_correction": "buffer",
+    }
+    layers = both(network, [sparse if flag else {} for flag in flags])
+    return c.card(**(fields | stack(layers)))
+
+
+def picking(
+    c: Config,
+    index_n_heads: Any,
+    index_head_dim: Any,
+    index_block_size: Any,
+    index_topk_blocks: Any,
+) -> tuple[Attention, Rows]:
+    """Attention to the blocks that small heads pick: they score every position with one key a
+    position, and a block is as good as its best score. The own block is always among them."""
+    values = (index_n_heads, index_head_dim, index_block_size, index_topk_blocks)
+    for key, value in zip(INDEXER, values, strict=True):
+        if type(value) is not int or not 1 <= value <= MOST_SIZE:
+            c.fail(key, value, f"must be a whole number from 1 to {MOST_SIZE:,}")
+    d, heads, kv = (
+        c.size("hidden_size"),
+        c.size("num_attention_heads"),
+        c.size("num_key_value_heads"),
     )
-
-
-def indexer(c: Config) -> Rows:
-    """Small heads of Q and one K score every position; a block is kept by its best score."""
-    d, heads, width = c.hidden_size, c.index_n_heads, c.index_head_dim
+    width, small = c.size("head_dim"), index_head_dim
+    if heads % kv:
+        c.fail("num_key_value_heads", kv, f"must divide num_attention_heads = {heads}")
+    sight = Blocks(index_block_size, index_topk_blocks)
     own = "self_attn.indexer"
-    return Rows(
-        (
-            matrix(f"{own}.q_proj.weight", "attention", heads * width, d),
-            matrix(f"{own}.k_proj.weight", "attention", width, d),
-            scale(f"{own}.q_norm.weight", width),
-            scale(f"{own}.k_norm.weight", width),
-            Operation(f"{own}.scores", "attention", 2 * heads * width, Causal()),
-            Cache(f"{own}.keys", width, Causal()),
-        )
+    indexer = (
+        matrix(f"{own}.q_proj.weight", "attention", index_n_heads * small, d),
+        matrix(f"{own}.k_proj.weight", "attention", small, d),
+        scale(f"{own}.q_norm.weight", small),
+        scale(f"{own}.k_norm.weight", small),
+        Operation(f"{own}.scores", "attention", 2 * index_n_heads * small, Causal()),
+        Cache(f"{own}.keys", small, Causal()),
     )
+    attention = Attention("attention", d, heads, kv, width, width, sight, qk_norm="head")
+    return attention, Rows(indexer)

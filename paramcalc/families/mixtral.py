@@ -197,7 +197,7 @@ def NAMES(c: Config) -> Names:
 def read(c: Config) -> dict[str, Any]:
     """What each type adds to Mixtral."""
     kind = c.model_type
-    layers = c.num_hidden_layers if kind == "hunyuan_v1_moe" else 1
+    layers = c.size("num_hidden_layers") if kind == "hunyuan_v1_moe" else 1
     width, count, top = (_same(c, key, layers) for key in SIZES)
     fields: dict[str, Any] = {"attention_bias": bool(c.get("attention_bias", False))}
     if kind in ("mixtral", "phimoe", "minimax_m2"):
@@ -207,6 +207,7 @@ def read(c: Config) -> dict[str, Any]:
     if kind == "minimax_m2":
         fields["router_correction"] = "buffer"
     if kind == "phimoe":
+        top = 2  # SparseMixer, its router, picks two whatever the file says
         fields |= {"norm": "layer", "head_bias": c.lm_head_bias}
     if kind.startswith("granitemoe") and kind != "granitemoe":
         fields["d_shared"] = c.shared_intermediate_size or None
@@ -231,6 +232,8 @@ SIZES = ("intermediate_size", "num_experts", "num_experts_per_tok")
 def _same(c: Config, key: str, n: int) -> Any:
     """Hunyuan may state a list with one entry a layer; its class builds equal layers."""
     values = c.per_layer(key, n)
-    if len(set(values)) != 1:
-        c.fail(key, f"{len(set(values))} values", "layers of different sizes are not read")
+    if any(value != values[0] for value in values):
+        c.fail(key, values, "layers of different sizes are not read")
+    if type(values[0]) is not int:
+        c.fail(key, values[0], "must be a whole number")
     return values[0]

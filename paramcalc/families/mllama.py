@@ -88,17 +88,11 @@ def read(c: Config) -> dict[str, Any]:
 
 
 def _text(c: Config) -> dict[str, Any]:
+    c.strict = True
     c.ignore("tie_word_embeddings")
-    crossing = _CrossLayer(
-        c.hidden_size,
-        c.num_attention_heads,
-        c.num_key_value_heads,
-        c.share("hidden_size", "num_attention_heads"),
-        c.intermediate_size,
-    ).rows()
-    blocks: tuple[Block, ...] = (Rows(tuple(crossing)),)
-    other = dict(attention=False, ffn=False, norms_per_layer=0, blocks=blocks)
-    cross = set(c.cross_attention_layers or ())
+    crossing = Rows(tuple(_crossing(c)))
+    other = dict(label="image", attention=False, ffn=False, norms_per_layer=0, blocks=(crossing,))
+    cross = c.get("cross_attention_layers", TYPES["mllama_text_model"]["cross_attention_layers"])
     extra = Tensor("embedding.image_tokens", "embedding", (8, c.hidden_size), "lookup", "vocab")
     return c.card(
         head_dim=None,
@@ -109,37 +103,24 @@ def _text(c: Config) -> dict[str, Any]:
     )
 
 
-class _CrossLayer:
-    """A layer that reads an image. Text alone passes it by: its rows are none of a text's FLOPs,
-    and what it caches grows with images."""
-
-    def __init__(self, d: int, heads: int, kv_heads: int, head_dim: int, d_ff: int) -> None:
-        self.d, self.heads, self.kv_heads = d, heads, kv_heads
-        self.head_dim, self.d_ff = head_dim, d_ff
-
-    def rows(self) -> Iterator[Row]:
-        """Yield two norms, attention and a network, and a value that scales each."""
-        for block in (
-            Norm("norm1", (self.d,), False),
-            Norm("norm2", (self.d,), False),
-            Attention(
-                "cross_attention",
-                self.d,
-                self.heads,
-                self.kv_heads,
-                self.head_dim,
-                self.head_dim,
-                Both(),
-                qk_norm="head",
-                cross=True,
-            ),
-            FeedForward("ffn", self.d, self.d_ff, True),
-        ):
-            for row in block.rows():
-                if isinstance(row, Tensor):
-                    yield row._replace(stream="tower")
-        yield Tensor("cross_attention.scale", "attention", (1,), "scale", stream="tower")
-        yield Tensor("ffn.scale", "ffn", (1,), "scale", stream="tower")
+def _crossing(c: Config) -> Iterator[Row]:
+    """A layer that reads an image: two norms, attention and a network, and a value that scales
+    each. Text alone passes it by: its rows are none of a text's FLOPs, and what it caches grows
+    with images."""
+    d, width = c.hidden_size, c.share("hidden_size", "num_attention_heads")
+    heads, kv_heads = c.num_attention_heads, c.num_key_value_heads
+    own = "cross_attention"
+    blocks: tuple[Block, ...] = (
+        Norm("norm1", (d,), False),
+        Norm("norm2", (d,), False),
+        Attention(own, d, heads, kv_heads, width, width, Both(), qk_norm="head", cross=True),
+        FeedForward("ffn", d, c.intermediate_size, True),
+    )
+    for row in (row for block in blocks for row in block.rows()):
+        if isinstance(row, Tensor):
+            yield row._replace(stream="tower")
+    yield Tensor(f"{own}.scale", "attention", (1,), "scale", stream="tower")
+    yield Tensor("ffn.scale", "ffn", (1,), "scale", stream="tower")
 
 
 def _eyes(v: Config) -> Tensors:

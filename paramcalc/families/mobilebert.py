@@ -59,7 +59,8 @@ def read(c: Config) -> dict[str, Any]:
     d, narrow, vocab = c.hidden_size, c.embedding_size, c.vocab_size
     tied = bool(c.tie_word_embeddings)
     joined = narrow * (3 if c.trigram_input else 1)
-    c.ignore("classifier_activation", "num_attention_heads", "true_hidden_size")
+    c.ignore("classifier_activation", "true_hidden_size")
+    c.size("num_attention_heads")
     outer: list[Row] = [
         Tensor(f"{_OWN}.word_embeddings.weight", "embedding", (vocab, narrow), "lookup", "vocab"),
         Tensor(
@@ -109,10 +110,10 @@ def _layer(c: Config) -> Iterator[Row]:
     shared, values = c.key_query_shared_bottleneck, d
     if c.use_bottleneck_attention or not c.use_bottleneck:
         values = inside
+    every = inside // c.num_attention_heads * c.num_attention_heads
     for name in ("query", "key", "value"):
-        yield from _dense(
-            f"attention.self.{name}", "attention", inside, values if name == "value" else inside
-        )
+        into = values if name == "value" else inside
+        yield from _dense(f"attention.self.{name}", "attention", every, into)
     yield from _dense("attention.output.dense", "attention", inside, inside)
     yield from _norm("attention.output.LayerNorm", inside)
     yield from _dense("intermediate.dense", "ffn", ff, inside)
@@ -128,5 +129,5 @@ def _layer(c: Config) -> Iterator[Row]:
         yield from _dense(f"ffn.{i}.intermediate.dense", "ffn", ff, inside)
         yield from _dense(f"ffn.{i}.output.dense", "ffn", inside, ff)
         yield from _norm(f"ffn.{i}.output.LayerNorm", inside)
-    yield Operation("attention.scores", "attention", 2 * inside, Both())
-    yield Operation("attention.values", "attention", 2 * inside, Both())
+    yield Operation("attention.scores", "attention", 2 * every, Both())
+    yield Operation("attention.values", "attention", 2 * every, Both())

@@ -127,6 +127,7 @@ def read(c: Config) -> dict[str, Any]:
             gated_ffn=True,
             attention_bias=c.attention_bias,
             ffn_bias=c.mlp_bias,
+            head_bias=c.mlp_bias,
             causal=False,
         )
     if c.model_type == "nomic_bert":

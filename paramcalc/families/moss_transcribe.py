@@ -54,6 +54,7 @@ def NAMES(c: Config) -> Names:
 
 def read(c: Config) -> dict[str, Any]:
     """The language model, then what sound passes."""
+    c.strict = True
     c.ignore("audio_chunk_size")
     text, fields = language_model(c, "text_config", "qwen3", TEXT)
     a, d, bias = c.part("audio_config", AUDIO, _WHISPERS), text.hidden_size, c.projector_bias

@@ -128,7 +128,8 @@ def path(name: str, names: Names) -> str:
         return f"{head}.weight {marks}".rstrip()
     owner = name.removesuffix(".bias")
     if owner != name and owner in names:
-        return names[owner].partition(" ")[0] + ".bias"
+        head, _, marks = names[owner].partition(" ")
+        return f"{head}.bias ^" if "^" in marks else f"{head}.bias"
     return name
 
 

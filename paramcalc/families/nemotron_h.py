@@ -81,7 +81,13 @@ _WORDS = {word: word for word in _LETTERS.values()} | {
 def read(c: Config) -> dict[str, Any]:
     """As many layers as the list or pattern of their kinds names."""
     c.ignore("num_hidden_layers", "attention_bias", "mamba_proj_bias", "sliding_window", "expand")
-    c.ignore("chunk_size", "time_step_limit", "residual_in_fp32", "rescale_prenorm_residual")
+    c.ignore(
+        "tie_word_embeddings",
+        "chunk_size",
+        "time_step_limit",
+        "residual_in_fp32",
+        "rescale_prenorm_residual",
+    )
     c.ignore("n_shared_experts", "moe_shared_expert_overlap", "mtp_layers_block_type")
     c.ignore("mamba_expand", "mamba_chunk_size", "mamba_dt_limit")
     if c.get("num_nextn_predict_layers", 0):
@@ -99,6 +105,7 @@ def read(c: Config) -> dict[str, Any]:
         norms_per_layer=1,
         gated_ffn=False,
         ffn_bias=c.mlp_bias,
+        tie_embeddings=False,  # the class never ties
         **stack(layers),
     )
 

@@ -64,6 +64,7 @@ AUDIO = dict(
 
 def read(c: Config) -> dict[str, Any]:
     """The text layers, then both towers."""
+    c.strict = True
     return c.card(
         gated_ffn=True,
         window=c.get("sliding_window", 0) or None,
@@ -105,8 +106,8 @@ def _ears(c: Config) -> Rows:
 
 
 def _conformer(a: Config) -> Tensors:
-    """A conformer (arXiv:2005.08100): convolutions that shorten time by ``time_reduction``, one bias
-    for each distance and head, layers of attention and a gated convolution between two gated
+    """A conformer (arXiv:2005.08100): convolutions that shorten time by ``time_reduction``, one
+    bias for each distance and head, layers of attention and a gated convolution between two gated
     networks."""
     d, n, heads = a.hidden_size, a.num_blocks, a.num_attention_heads
     yield weight("encoder.encoder_embedding.global_mean", a.input_size, use="buffer")

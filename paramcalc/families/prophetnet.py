@@ -1,17 +1,15 @@
-"""ProphetNet (arXiv:2001.04063): the decoder predicts several words ahead; each of its streams attends
-anew, with relative positions made from the hidden state."""
+"""ProphetNet (arXiv:2001.04063): the decoder predicts several words ahead; each of its streams
+attends anew, with relative positions made from the hidden state."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from paramcalc.blocks import Attention, Norm
-from paramcalc.blocks.rows import Rows, idle
-from paramcalc.families.bart import is_alone, tables
+from paramcalc.blocks.rows import Rows
+from paramcalc.families.bart import is_alone, is_bare, root, tables, unfed
 from paramcalc.families.config import Config
 from paramcalc.families.names import Names
 from paramcalc.ledger import Tensor
-from paramcalc.sight import Both
 
 TYPES: dict[str, dict[str, Any]] = {
     "prophetnet": dict(
@@ -27,9 +25,6 @@ TYPES: dict[str, dict[str, Any]] = {
         add_cross_attention=True,
         ngram=2,
         num_buckets=32,
-        relative_max_distance=128,
-        disable_ngram_loss=False,
-        eps=0.0,
         tie_word_embeddings=True,
     ),
 }
@@ -37,16 +32,17 @@ TYPES: dict[str, dict[str, Any]] = {
 _PARTS = {"q": "query_proj", "k": "key_proj", "v": "value_proj", "o": "out_proj"}
 
 
-def NAMES(c: Config) -> Names:  # noqa: N802
+def NAMES(c: Config) -> Names:
     """One embedding for both stacks."""
-    alone = is_alone(c)
+    own = root(c, "prophetnet")
+    last = is_alone(c) or not c.add_cross_attention
     found = {
-        "embedding": "prophetnet.word_embeddings",
-        "layers": "prophetnet.decoder.layers",
-        "encoder.layers": "prophetnet.encoder.layers",
+        "embedding": f"{own}word_embeddings",
+        "layers": f"{own}decoder.layers",
+        "encoder.layers": f"{own}encoder.layers",
         "head": "lm_head",
         "norm1": "self_attn_layer_norm",
-        "norm2": "feed_forward_layer_norm" if alone else "cross_attn_layer_norm",
+        "norm2": "feed_forward_layer_norm" if last else "cross_attn_layer_norm",
         "encoder.norm2": "feed_forward_layer_norm",
         "norm3": "feed_forward_layer_norm",
         "cross_norm": "cross_attn_layer_norm",
@@ -57,44 +53,50 @@ def NAMES(c: Config) -> Names:  # noqa: N802
         **{f"cross_attention.{x}": f"cross_attn.{name}" for x, name in _PARTS.items()},
     }
     for prefix, stack in (("", "decoder"), ("encoder.", "encoder")):
-        found[f"{prefix}positions"] = f"prophetnet.{stack}.position_embeddings"
-        found[f"{prefix}embedding_norm"] = f"prophetnet.{stack}.embeddings_layer_norm"
+        found[f"{prefix}positions"] = f"{own}{stack}.position_embeddings"
+        found[f"{prefix}embedding_norm"] = f"{own}{stack}.embeddings_layer_norm"
     return found
 
 
 def read(c: Config) -> dict[str, Any]:
     """BART's layers, post-norm, with the streams' own rows in the decoder."""
-    d, heads = c.hidden_size, c.num_decoder_attention_heads
-    out = c.num_buckets * heads
-    relative = (
-        Tensor("attention.relative", "attention", (out, d)),
-        Tensor("attention.relative.bias", "attention", (out,), "bias"),
+    d, crossing = c.hidden_size, c.add_cross_attention
+    out = c.size("num_buckets") * c.size("num_decoder_attention_heads")
+    relative = Rows(
+        (
+            Tensor("attention.relative", "attention", (out, d)),
+            Tensor("attention.relative.bias", "attention", (out,), "bias"),
+        )
     )
-    streams = Tensor("prophetnet.decoder.ngram_embeddings.weight", "position", (c.ngram, d), "lookup")
-    c.ignore("disable_ngram_loss", "relative_max_distance", "add_cross_attention", "eps")
+    own = root(c, "prophetnet")
+    streams = (c.size("ngram"), d)
+    extra = Rows((Tensor(f"{own}decoder.ngram_embeddings.weight", "position", streams, "lookup"),))
+    c.ignore("disable_ngram_loss", "relative_max_distance", "eps", "num_hidden_layers")
     c.keys |= {"n_layers": "num_decoder_layers", "n_heads": "num_decoder_attention_heads"}
+    c.keys |= {"d_ff": "decoder_ffn_dim"}
     fields: dict[str, Any] = {
         "n_layers": c.num_decoder_layers,
-        "n_heads": heads,
+        "n_heads": c.num_decoder_attention_heads,
+        "n_kv_heads": None,
+        "head_dim": None,
         "d_ff": c.decoder_ffn_dim,
         "gpt2": True,
         "embedding_norm": True,
         "final_norm": False,
-        "outer": (Rows((streams,)),),
-        "blocks": (Rows(relative),),
+        "head": "none" if is_bare(c) else "lm",
+        "outer": (extra, *tables(c, own, "word_embeddings")),
+        "blocks": (relative,),
     }
-    stacks = ("decoder",) if is_alone(c) else ("encoder", "decoder")
-    fields["outer"] += tables(c, *(f"prophetnet.{stack}.word_embeddings" for stack in stacks))
     if is_alone(c):
-        cross = Attention("cross_attention", d, heads, heads, d // heads, d // heads, Both(), "qkvo")
-        rows = (*cross.rows(), *Norm("cross_norm", (d,), True).rows())
-        fields |= {"blocks": (Rows(relative), idle(rows)), "norms_per_layer": 2}
         c.ignore("num_encoder_layers", "num_encoder_attention_heads", "encoder_ffn_dim")
-    else:
-        fields["encoder"] = {
-            "n_layers": c.num_encoder_layers,
-            "n_heads": c.num_encoder_attention_heads,
-            "d_ff": c.encoder_ffn_dim,
-            "blocks": (),
-        }
-    return c.card(**fields)
+        if crossing:
+            idle = unfed(c, "qkvo", "num_decoder_attention_heads")
+            fields |= {"blocks": (relative, idle), "norms_per_layer": 2}
+        return c.card(**fields)
+    encoder = {
+        "n_layers": c.num_encoder_layers,
+        "n_heads": c.num_encoder_attention_heads,
+        "d_ff": c.encoder_ffn_dim,
+        "blocks": (),
+    }
+    return c.card(**fields, encoder=encoder, cross_attention=crossing)

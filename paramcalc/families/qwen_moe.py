@@ -66,8 +66,10 @@ KEYS = {"num_experts": ("num_local_experts",)}
 def dense_layers(c: Config) -> Layers:
     """Layers listed in ``mlp_only_layers``, or off the step, have one network."""
     only, step = c.get("mlp_only_layers", []), c.get("decoder_sparse_step", 1)
+    if not isinstance(only, list | tuple):
+        c.fail("mlp_only_layers", only, "must be a list")
     if not c.num_experts:
-        return [{"n_experts": 0}] * c.num_hidden_layers
+        return [{"n_experts": 0}] * c.size("num_hidden_layers")
     return c.dense(lambda i: i in only or step < 1 or (i + 1) % step != 0)
 
 
@@ -86,7 +88,7 @@ def experts(c: Config) -> dict[str, Any]:
 def read(c: Config) -> dict[str, Any]:
     """Windows only in Qwen 2, in every second layer where they are switched on."""
     fields: dict[str, Any] = {}
-    windows: Layers = [{} for _ in range(c.num_hidden_layers)]
+    windows: Layers = [{} for _ in range(c.size("num_hidden_layers"))]
     if c.model_type == "qwen2_moe":
         fields["attention_bias"] = "qkv" if c.qkv_bias else ""
         if c.get("use_sliding_window", False):
@@ -96,4 +98,5 @@ def read(c: Config) -> dict[str, Any]:
         if c.get("use_sliding_window", False):
             windows = c.windows(lambda i: True)
     c.ignore("sliding_window", "layer_types")
-    return c.card(gated_ffn=True, **experts(c), **fields, **stack(both(windows, dense_layers(c))))
+    fields |= experts(c) | stack(both(windows, dense_layers(c)))
+    return c.card(gated_ffn=True, **fields)

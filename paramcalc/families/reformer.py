@@ -70,13 +70,13 @@ def read(c: Config) -> dict[str, Any]:
         vector("reformer.encoder.layer_norm.bias", "norm", 2 * d),
         matrix("lm_head.decoder.weight", "head", vocab, 2 * d, "vocab"),
         vector("lm_head.decoder.bias", "head", vocab),
+        vector("lm_head.bias", "head", vocab),
     ]
-    if not c.tie_word_embeddings:
-        outer.append(vector("lm_head.bias", "head", vocab))
+    c.ignore("tie_word_embeddings")
     words = {"local": False, "lsh": True}
     layers: Layers = [
         {"blocks": (Rows(tuple(_rows(c, c.choose("attn_layers", kind, words)))),)}
-        for kind in c.attn_layers
+        for kind in c.attn_layers[: c.get("num_hidden_layers", len(c.attn_layers))]
     ]
     if not layers:
         c.fail("attn_layers", layers, "must name the layers")

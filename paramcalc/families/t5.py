@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from paramcalc.blocks.rows import Rows, scale
+from paramcalc.families.bart import tables
 from paramcalc.families.config import Config, Layers, stack
 from paramcalc.families.names import Names
 from paramcalc.ledger import Tensor
@@ -19,7 +20,7 @@ TYPES: dict[str, dict[str, Any]] = {
         num_heads=8,
         relative_attention_num_buckets=32,
         relative_attention_max_distance=128,
-        feed_forward_proj='relu',
+        feed_forward_proj="relu",
         hidden_size=512,
         intermediate_size=2048,
         tie_word_embeddings=True,
@@ -32,7 +33,7 @@ TYPES: dict[str, dict[str, Any]] = {
         num_heads=6,
         relative_attention_num_buckets=32,
         relative_attention_max_distance=128,
-        feed_forward_proj='gated-gelu',
+        feed_forward_proj="gated-gelu",
         tie_word_embeddings=True,
         hidden_size=512,
         intermediate_size=1024,
@@ -45,7 +46,7 @@ TYPES: dict[str, dict[str, Any]] = {
         num_heads=6,
         relative_attention_num_buckets=32,
         relative_attention_max_distance=128,
-        feed_forward_proj='gated-gelu',
+        feed_forward_proj="gated-gelu",
         hidden_size=512,
         intermediate_size=1024,
         tie_word_embeddings=True,
@@ -60,8 +61,8 @@ TYPES: dict[str, dict[str, Any]] = {
         global_block_size=16,
         relative_attention_num_buckets=32,
         relative_attention_max_distance=128,
-        feed_forward_proj='relu',
-        encoder_attention_type='local',
+        feed_forward_proj="relu",
+        encoder_attention_type="local",
         tie_word_embeddings=True,
         hidden_size=512,
         intermediate_size=2048,
@@ -77,11 +78,11 @@ TYPES: dict[str, dict[str, Any]] = {
         num_heads=12,
         num_experts=8,
         router_bias=False,
-        router_dtype='float32',
+        router_dtype="float32",
         router_ignore_padding_tokens=False,
         relative_attention_num_buckets=32,
         relative_attention_max_distance=128,
-        dense_act_fn='relu',
+        dense_act_fn="relu",
         add_router_probs=False,
         tie_word_embeddings=True,
         hidden_size=768,
@@ -166,6 +167,7 @@ def read(c: Config) -> dict[str, Any]:
             **stack(sparse(decoders, c.num_sparse_decoder_layers)),
         }
         encoder |= stack(sparse(n, c.num_sparse_encoder_layers))
+        fields["outer"] = tables(c, "encoder.embed_tokens", "decoder.embed_tokens")
         c.ignore("encoder_sparse_step", "decoder_sparse_step")
     return c.card(
         n_layers=decoders,

@@ -1,6 +1,6 @@
 """T5Gemma 2 (arXiv:2512.14856): two Gemma 3 stacks. The decoder's attention looks at its own tokens
-and the encoder's side by side with the same matrices, and one table of tokens serves both stacks and
-the head. The encoder sees images as Gemma 3 does."""
+and the encoder's side by side with the same matrices, and one table of tokens serves both stacks
+and the head. The encoder sees images as Gemma 3 does."""
 
 from __future__ import annotations
 

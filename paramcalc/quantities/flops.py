@@ -12,7 +12,7 @@ from collections.abc import Callable
 from paramcalc.layout import is_literal
 from paramcalc.ledger import Ledger
 from paramcalc.numbers import Num, ceil_div, maximum
-from paramcalc.sight import Causal, Chunk, Compressed, all_pairs
+from paramcalc.sight import Blocks, Causal, Chunk, Compressed, all_pairs
 
 
 def matmul_per_token(ledger: Ledger) -> Num:
@@ -83,7 +83,7 @@ def crossover(ledger: Ledger) -> Num | None:
     matmuls = matmul_per_token(ledger)
     if any(isinstance(o.sight, Compressed) for o in ledger.operations):
         return _stepwise(ledger, matmuls)
-    chunks = {o.sight.size for o in ledger.operations if isinstance(o.sight, Chunk)}
+    chunks = {o.sight.size for o in ledger.operations if isinstance(o.sight, Chunk | Blocks)}
     start = equal_at(ledger, matmuls)  # as if each token were the last of its chunk
     if start is None or not chunks:
         return start

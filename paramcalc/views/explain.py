@@ -271,6 +271,7 @@ def _sees(sight: Any) -> str:
         "Both": "all",
         "BothWindow": "a window on both sides",
         "Compressed": "blocks before it",
+        "Blocks": "the best blocks",
         "State": "its state",
     }[type(sight).__name__]
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from paramcalc.blocks import Attention, FeedForward, LatentAttention, MixtureOfExperts
 from paramcalc.build import Layers
 from paramcalc.model import Model
-from paramcalc.sight import BothWindow, Chunk, Sight, Sparse, Window
+from paramcalc.sight import Blocks, BothWindow, Chunk, Sight, Sparse, Window
 
 
 def headline(model: Model, base: Model | None) -> str:
@@ -79,7 +79,7 @@ def _seen(sight: Sight) -> str:
         return f"sliding {sight.size:,}"
     if isinstance(sight, Chunk):
         return f"chunked {sight.size:,}"
-    return f"sparse {sight.top_k:,}" if isinstance(sight, Sparse) else "full"
+    return f"sparse {sight.most:,}" if isinstance(sight, Sparse | Blocks) else "full"
 
 
 def _heads(block: object) -> str:

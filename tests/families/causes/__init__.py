@@ -17,3 +17,14 @@ class Cause(NamedTuple):
 
     why: str
     extra: Callable[[Model, int], int]
+
+
+def all_causes() -> dict[tuple[str, str], Cause]:
+    """Return every cause by (model_type, class)."""
+    from importlib import import_module
+    from pkgutil import iter_modules
+
+    found: dict[tuple[str, str], Cause] = {}
+    for module in iter_modules(__path__):
+        found |= import_module(f"{__name__}.{module.name}").CAUSES
+    return found

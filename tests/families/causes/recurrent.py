@@ -20,7 +20,7 @@ def sizes(layer: LayerRows) -> dict[str, Any]:
 def mixing(model: Model) -> Iterator[tuple[int, dict[str, Any]]]:
     """How many layers of a kind have a convolution in their mixer, and their sizes."""
     for layer in model.ledger.layers:
-        found = sizes(layer)
+        found = {name.removeprefix("decoder."): size for name, size in sizes(layer).items()}
         if "mixer.conv" in found:
             yield int(layer.n_layers), found
 
@@ -97,6 +97,39 @@ def lightning(model: Model, n: int) -> int:
     return int(4 * inside * wide)
 
 
+def element_wise(model: Model, n: int) -> int:
+    """A recurrence channel by channel multiplies no matrices; the convolution's padding."""
+    ops = (o for o in model.ledger.operations if o.name.endswith(".recurrence"))
+    return convolutions(model, n) - sum(o.copies * o.flops_per_pair * n for o in ops)
+
+
+def memory(model: Model, n: int) -> int:
+    """xLSTM: whole chunks multiply all pairs inside; the sum of keys is added up element by
+    element."""
+    assert model.reading is not None
+    chunk, total = model.reading.data.get("chunk_size") or 64, 0
+    for layer in model.ledger.layers:
+        found = sizes(layer)
+        keys, values = found["mixer.q"][0], found["mixer.v"][0]
+        inside = 2 * (n // chunk) * chunk * chunk * (keys + values)
+        total += layer.n_layers * (inside - 2 * keys * n)
+    return total
+
+
+def compressed(model: Model, n: int) -> int:
+    """ZAYA: the first convolution runs over the k - 1 places before the second's; the value of the
+    token before the first is computed from zeros."""
+    total = 0
+    for layer in model.ledger.layers:
+        found = sizes(layer)
+        channels, _, kernel = found["attention.conv"]
+        places = found["attention.conv_heads"][2] - 1
+        half, d = found["attention.v_before"]
+        total += layer.n_layers * (2 * channels * kernel * places + 2 * half * d)
+    return total
+
+
+_BARE = Cause("what decays channel by channel multiplies no matrices", element_wise)
 _PADDED = Cause("the convolution runs over n + k - 1 places", convolutions)
 _SCAN = Cause("the state is written element by element, the convolution padded", scan)
 _CHUNKS = "the scan runs in chunks, the convolution over n + k - 1 places"
@@ -118,6 +151,16 @@ CAUSES = {
     ("lfm3", "Lfm3ForCausalLM"): _PADDED,
     ("minimax", "MiniMaxForCausalLM"): Cause(
         "all pairs of a block of tokens are multiplied, beside the state", lightning
+    ),
+    ("recurrent_gemma", "RecurrentGemmaForCausalLM"): _BARE,
+    ("rwkv", "RwkvForCausalLM"): _BARE,
+    ("xlstm", "xLSTMForCausalLM"): Cause(
+        "memories are read and written in chunks, keys summed up element by element", memory
+    ),
+    ("zamba", "ZambaForCausalLM"): _SCAN,
+    ("zamba2", "Zamba2ForCausalLM"): Cause(_CHUNKS, chunks("chunk_size", 256)),
+    ("zaya", "ZayaForCausalLM"): Cause(
+        "a convolution runs over more places, a value for the place before the first", compressed
     ),
     ("qwen3_next", "Qwen3NextForCausalLM"): _DELTA,
     ("qwen3_5", "Qwen3_5ForCausalLM"): _DELTA,
