@@ -10,7 +10,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from paramcalc.errors import FileError, InputError, ParamcalcError, SpecError, UnknownPreset
+    from paramcalc.errors import (
+        ConfigError,
+        FileError,
+        InputError,
+        ParamcalcError,
+        SpecError,
+        UnknownPreset,
+        UnknownType,
+    )
     from paramcalc.ledger import Cache, Ledger, Operation, Tensor
     from paramcalc.model import Model
     from paramcalc.sources.loading import load
@@ -21,6 +29,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "Cache": "ledger",
+    "ConfigError": "errors",
     "FileError": "errors",
     "InputError": "errors",
     "Ledger": "ledger",
@@ -31,11 +40,13 @@ _HOMES = {
     "SpecError": "errors",
     "Tensor": "ledger",
     "UnknownPreset": "errors",
+    "UnknownType": "errors",
     "load": "sources.loading",
 }
 
 __all__ = [
     "Cache",
+    "ConfigError",
     "FileError",
     "InputError",
     "Ledger",
@@ -46,6 +57,7 @@ __all__ = [
     "SpecError",
     "Tensor",
     "UnknownPreset",
+    "UnknownType",
     "load",
     "preset_names",
 ]

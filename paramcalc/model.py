@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
+from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -105,6 +107,25 @@ class Flops:
     def training(self, n: int | None = None) -> int:
         """FLOPs to train on n tokens: 3 x ``prefill``."""
         return flops.training(self._ledger, self._n(n))
+
+    def mfu(
+        self,
+        tokens_per_second: int,
+        peak_flops: int,
+        n: int | None = None,
+        *,
+        with_sparsity: bool = False,
+    ) -> Fraction:
+        """Model FLOPs utilization of training (PaLM, arXiv:2204.02311, appendix B): what training
+        on so many tokens a second needs over the accelerators' dense peak.
+
+        ``with_sparsity`` says that ``peak_flops`` is a datasheet's figure for 2:4 sparsity, twice
+        the dense one.
+        """
+        n = self._n(n)
+        peak = Fraction(whole("peak_flops", peak_flops, 1), 2 if with_sparsity else 1)
+        work = Fraction(whole("tokens_per_second", tokens_per_second, 1) * self.training(n), n)
+        return work / peak
 
     @cached_property
     def crossover(self) -> int | None:
@@ -217,17 +238,14 @@ class Model:
         if self.reading is None:
             return Model(changed(self.spec, fields), name=self.name, asked=self.asked)
         from paramcalc import families
-        from paramcalc.sources.loading import spec_of
 
         reading, rest = families.changed(self.reading, fields)
+        families.reachable(self.spec, rest)
         stated = {name: getattr(self.spec, name) for name in ("name", "about", "count_mtp")}
         if "context" not in reading.fields and "context" in self.spec.model_fields_set:
             stated["context"] = self.spec.context
-        kept = {name: value for name, value in stated.items() if value}
-        spec = spec_of({**reading.fields, **kept}, self.name)
-        if rest:
-            families.reachable(spec, rest)
-            spec = changed(spec, rest)
+        data = {**deepcopy(reading.fields), **{k: v for k, v in stated.items() if v}}
+        spec = _placed(data, rest)
         return Model(spec, name=self.name, asked=self.asked, reading=reading)
 
     def __repr__(self) -> str:
@@ -239,12 +257,16 @@ def changed(spec: ModelSpec, fields: dict[str, Any]) -> ModelSpec:
 
     Raises ``SpecError`` with one line.
     """
+    return _placed(spec.model_dump(exclude_unset=True), fields)
+
+
+def _placed(data: dict[str, Any], fields: dict[str, Any]) -> ModelSpec:
+    """The checked spec of fields, some changed. Raises ``SpecError``."""
     from pydantic import ValidationError
 
     from paramcalc import spelling
     from paramcalc.spec import ModelSpec
 
-    data = spec.model_dump(exclude_unset=True)
     try:
         for name, value in fields.items():
             spelling.place(data, name, value)
@@ -255,3 +277,18 @@ def changed(spec: ModelSpec, fields: dict[str, Any]) -> ModelSpec:
         raise SpecError("nested too deeply for a specification; flatten it") from None
     except ValueError as error:
         raise SpecError(str(error)) from None
+
+
+def spec_of(data: dict[str, Any], where: str) -> ModelSpec:
+    """Return the checked spec of a dict of fields. Raises ``SpecError`` naming ``where``."""
+    from pydantic import ValidationError
+
+    from paramcalc import spelling
+    from paramcalc.spec import ModelSpec
+
+    try:
+        return ModelSpec.model_validate(data)
+    except ValidationError as error:
+        raise SpecError(f"{where}: {spelling.explain(error)}") from None
+    except RecursionError:
+        raise SpecError(f"{where}: nested too deeply for a specification; flatten it") from None

@@ -151,6 +151,55 @@ class BothWindow(NamedTuple):
         return n
 
 
+class BothChunk(NamedTuple):
+    """The positions of the token's own chunk of ``size``, before and after (Pegasus-X)."""
+
+    size: Num
+
+    @property
+    def most(self) -> Num:
+        """C."""
+        return self.size
+
+    def positions(self, n: Num) -> Num:
+        """min(n, C): a token of a whole chunk."""
+        return minimum(n, self.size)
+
+    def pairs(self, n: Num) -> Num:
+        """Whole chunks of C x C and one begun."""
+        whole = n // self.size
+        rest = n - whole * self.size
+        return whole * self.size * self.size + rest * rest
+
+    def kept(self, n: Num) -> Num:
+        """All n: an encoder keeps no cache."""
+        return n
+
+
+class BothCompressed(NamedTuple):
+    """One entry for each whole block of ``size`` positions, before and after (LongT5's global
+    tokens)."""
+
+    size: Num
+
+    @property
+    def most(self) -> None:
+        """No limit."""
+        return None
+
+    def positions(self, n: Num) -> Num:
+        """n // B."""
+        return n // self.size
+
+    def pairs(self, n: Num) -> Num:
+        """n (n // B)."""
+        return n * (n // self.size)
+
+    def kept(self, n: Num) -> Num:
+        """All n: an encoder keeps no cache."""
+        return n
+
+
 class Compressed(NamedTuple):
     """One entry for each whole block of ``size`` positions up to the token, the best ``top_k`` of
     them if an indexer picks (DeepSeek-V4)."""
@@ -226,12 +275,24 @@ class State(NamedTuple):
         return minimum(n, 1)
 
 
-Sight = Causal | Window | Chunk | Sparse | Both | BothWindow | Compressed | Blocks | State
+Sight = (
+    Causal
+    | Window
+    | Chunk
+    | Sparse
+    | Both
+    | BothWindow
+    | BothChunk
+    | BothCompressed
+    | Compressed
+    | Blocks
+    | State
+)
 
 
 def all_pairs(sight: Sight, n: Num) -> Num:
     """Return the pairs of n tokens that a kernel without skipping computes: n x n, n states, or n x
     the blocks."""
-    if isinstance(sight, Compressed):
+    if isinstance(sight, Compressed | BothCompressed):
         return n * (n // sight.size)
     return n if isinstance(sight, State) else n * n

@@ -10,6 +10,7 @@ import pytest
 
 import paramcalc
 from paramcalc.cli.main import main
+from tests.audit.files import TINY, tiny_shapes, write_config, write_safetensors
 from tests.conftest import ROOT
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -27,7 +28,8 @@ def test_the_models_in_the_field_list(tmp_path: Path) -> None:
     d, ff = 2048, 8192
     dense, moe = 4 * d * d + 2 * d * ff, 4 * d * d + 8 * 2 * d * ff + 8 * d
     mixed = 2 * 50_000 * d + 12 * (dense + moe) + 24 * 2 * d + d
-    assert totals == [27_009_346_304, 671_026_404_352, mixed, 60_506_624]
+    mamba = 129_135_360  # state-spaces/mamba-130m-hf, safetensors metadata
+    assert totals == [27_009_346_304, 671_026_404_352, mixed, 60_506_624, mamba]
 
 
 def screens() -> list[tuple[str, str]]:
@@ -49,9 +51,16 @@ def test_each_screen_of_the_readme(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
+    tmp_path = tmp_path / "gemma3_text"  # a config.json is called by its folder
+    tmp_path.mkdir()
     for kind, body in FENCE.findall(README):
         if kind == "yaml":
             (tmp_path / "my-model.yaml").write_text(body, encoding="utf-8")
+        if kind == "json":
+            (tmp_path / "config.json").write_text(body, encoding="utf-8")
+    (tmp_path / "tiny").mkdir()
+    write_config(tmp_path / "tiny", TINY)
+    write_safetensors(tmp_path / "tiny" / "model.safetensors", tiny_shapes())
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
     program, *arguments = shlex.split(command)

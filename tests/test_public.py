@@ -42,8 +42,8 @@ CARD = [
     "--kv-dtype",
 ]
 OPTIONS = {
-    "show": [*CARD, "--tensors", "--by-layer", *SHARED],
-    "list": ["--moe", "--dense", "--min", "--max", "--by", *SHARED],
+    "show": [*CARD, "--tensors", "--by-layer", "--mtp", "--like", "--arch", *SHARED],
+    "list": ["--moe", "--dense", "--min", "--max", "--by", "--types", *SHARED],
     "compare": ["--context", "-n", "--batch", "--kv-dtype", *SHARED],
     "sweep": [
         *(o for o in CARD if o not in ("--no-tie", "--no-gpt2", "--no-gated")),
@@ -72,12 +72,15 @@ OPTIONS = {
         *SHARED,
     ],
     "explain": ["--context", "-n", "--set", *SHARED],
+    "audit": ["--like", "--arch", *SHARED],
+    "preset": ["--like", "--arch"],
 }
 
 
 def test_public_names() -> None:
     assert sorted(paramcalc.__all__) == [
         "Cache",
+        "ConfigError",
         "FileError",
         "InputError",
         "Ledger",
@@ -88,6 +91,7 @@ def test_public_names() -> None:
         "SpecError",
         "Tensor",
         "UnknownPreset",
+        "UnknownType",
         "load",
         "preset_names",
     ]
@@ -101,7 +105,7 @@ def test_public_names() -> None:
 def test_one_tree_of_exceptions() -> None:
     assert issubclass(paramcalc.InputError, paramcalc.ParamcalcError)
     assert issubclass(paramcalc.InputError, ValueError)
-    for name in ("FileError", "SpecError", "UnknownPreset"):
+    for name in ("ConfigError", "FileError", "SpecError", "UnknownPreset", "UnknownType"):
         assert issubclass(getattr(paramcalc, name), paramcalc.InputError)
 
 
@@ -152,8 +156,10 @@ RANKS = [
     "build",
     "symbolic deploy",
     "quantities",
+    "families",
     "model",
     "sources",
+    "audit",
     "sweep",
     "views",
     "cli",

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from paramcalc.sight import (
     Blocks,
     Both,
+    BothChunk,
+    BothCompressed,
     BothWindow,
     Causal,
     Chunk,
@@ -27,6 +29,7 @@ CASES: list[tuple[Callable[[int], Sight], Callable[[int, int, int], bool]]] = [
     (lambda w: Chunk(w), lambda i, j, w: j <= i and i // w == j // w),
     (lambda w: Both(), lambda i, j, w: True),
     (lambda w: BothWindow(w), lambda i, j, w: abs(i - j) <= w // 2),
+    (lambda w: BothChunk(w), lambda i, j, w: i // w == j // w),
 ]
 
 
@@ -62,6 +65,16 @@ def test_compressed_sees_whole_blocks(n: int, b: int, k: int) -> None:
     assert Compressed(b, k).positions(n) == min(n // b, k)
     assert all_pairs(Compressed(b, k), n) == n * (n // b)
     assert (Compressed(b).most, Compressed(b, k).most) == (None, k)
+
+
+@given(n=st.integers(1, 200), b=st.integers(1, 70))
+def test_an_encoder_sees_all_whole_blocks_or_its_own_chunk(n: int, b: int) -> None:
+    sight = BothCompressed(b)
+    assert sight.pairs(n) == all_pairs(sight, n) == n * sight.positions(n) == n * (n // b)
+    assert sight.kept(n) == BothChunk(b).kept(n) == n
+    assert (sight.most, BothChunk(b).most) == (None, b)
+    assert BothChunk(b).positions(n) == min(n, b)
+    assert all_pairs(BothChunk(b), n) == n * n
 
 
 @given(n=st.integers(1, 200), b=st.integers(1, 30), k=st.integers(1, 9))

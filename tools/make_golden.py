@@ -7,9 +7,9 @@ Needs torch and transformers, which no test does:
     /tmp/golden/bin/python tools/make_golden.py row llama LlamaForCausalLM --set hidden_size=2048
     /tmp/golden/bin/python tools/make_golden.py vary llama LlamaForCausalLM --number 5 --seed 1
 
-One JSON object a line: ``model_type``, ``arch``, ``config``, ``params`` (a tied tensor once, buffers
-out), ``tensors`` ([name with {i} for a layer, shape, how many]) and, with ``--flops 128,1024``,
-``forward_flops``: the matmul FLOPs of one sequence, attention eager, top-k experts.
+One JSON object a line: ``model_type``, ``arch``, ``config``, ``params`` (a tied tensor once,
+buffers out), ``tensors`` ([name with {i} for a layer, shape, how many]) and, with
+``--flops 128,1024``, ``forward_flops``: the matmul FLOPs of one sequence, attention eager, top-k experts.
 """
 
 from __future__ import annotations
@@ -25,10 +25,12 @@ from typing import Any
 
 import torch
 import transformers
+import transformers.masking_utils
 from torch.utils.flop_counter import FlopCounterMode
 
 warnings.filterwarnings("ignore")
 transformers.logging.set_verbosity_error()
+transformers.masking_utils.find_packed_sequence_indices = lambda *_, **__: None  # reads values
 
 AUTO = {
     "causal": "MODEL_FOR_CAUSAL_LM_MAPPING_NAMES",
@@ -80,7 +82,8 @@ def tensors(model: Any) -> list[list[Any]]:
 
 def flops(model: Any, length: int) -> int | None:
     """Return the matmul FLOPs of one sequence; None where the class cannot run on meta tensors."""
-    inputs: dict[str, Any] = {"input_ids": torch.zeros((1, length), dtype=torch.long, device="meta")}
+    tokens = torch.zeros((1, length), dtype=torch.long, device="meta")
+    inputs: dict[str, Any] = {"input_ids": tokens}
     if model.config.is_encoder_decoder and hasattr(model, "get_encoder"):
         inputs["decoder_input_ids"] = inputs["input_ids"]
     try:
@@ -148,7 +151,8 @@ def main() -> None:
         for task, mapping in AUTO.items():
             for model_type, arch in getattr(modeling_auto, mapping).items():
                 try:
-                    print(json.dumps({**row(model_type, arch, {}, lengths), "task": task}), flush=True)
+                    found = {**row(model_type, arch, {}, lengths), "task": task}
+                    print(json.dumps(found), flush=True)
                 except Exception as error:
                     print(f"{model_type} {arch}: {error}"[:200], file=sys.stderr)
     elif given.what == "row":

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from paramcalc.ledger import Row, Tensor
+from paramcalc.ledger import Operation, Row, Tensor
 from paramcalc.numbers import Num
 
 if TYPE_CHECKING:
@@ -13,10 +13,12 @@ if TYPE_CHECKING:
 
 
 class Again(NamedTuple):
-    """``inner`` blocks run ``times`` times for every token, each pass with a cache of its own."""
+    """``inner`` blocks run ``times`` times for every token, each pass with a cache of its own, or
+    all with one where ``shared`` says so."""
 
     inner: tuple[Block, ...]
     times: Num
+    shared: bool = False
 
     def rows(self) -> Iterator[Row]:
         """Yield the inner rows: weights with more runs, operations and caches with more copies."""
@@ -24,5 +26,16 @@ class Again(NamedTuple):
             for row in block.rows():
                 if isinstance(row, Tensor):
                     yield row._replace(runs=row.runs * self.times)
-                else:
+                elif isinstance(row, Operation) or not self.shared:
                     yield row._replace(copies=row.copies * self.times)
+                else:
+                    yield row
+
+
+def opened(blocks: Iterable[Block]) -> Iterator[Block]:
+    """Yield blocks, and in place of one that is passed several times what is inside it."""
+    for block in blocks:
+        if isinstance(block, Again):
+            yield from opened(block.inner)
+        else:
+            yield block

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from paramcalc.ledger import Operation, Role, Row, Shard, Stream, Tensor
+from paramcalc.ledger import Role, Row, Shard, Stream, Tensor
 from paramcalc.numbers import Num
 
 
@@ -19,26 +19,6 @@ class Rows(NamedTuple):
         yield from self.items
 
 
-class Repeated(NamedTuple):
-    """Blocks that a token passes ``times`` times and a model stores once; each pass keeps a cache
-    of its own, or, with ``cached`` false, all share one."""
-
-    blocks: tuple[Any, ...]
-    times: Num
-    cached: bool = True
-
-    def rows(self) -> Iterator[Row]:
-        """Yield the blocks' rows, run as often."""
-        for block in self.blocks:
-            for row in block.rows():
-                if isinstance(row, Tensor):
-                    yield row._replace(runs=row.runs * self.times)
-                elif isinstance(row, Operation) or self.cached:
-                    yield row._replace(copies=row.copies * self.times)
-                else:
-                    yield row
-
-
 def idle(rows: Iterable[Row]) -> Rows:
     """Return the tensors of a block that is stored and not run on a text alone."""
     tensors = (row for row in rows if isinstance(row, Tensor))
@@ -46,7 +26,12 @@ def idle(rows: Iterable[Row]) -> Rows:
 
 
 def matrix(
-    name: str, role: Role, out: Num, into: Num, shard: Shard = "replicated", stream: Stream = "token"
+    name: str,
+    role: Role,
+    out: Num,
+    into: Num,
+    shard: Shard = "replicated",
+    stream: Stream = "token",
 ) -> Tensor:
     """Return an (out, in) matrix that every token is multiplied by."""
     return Tensor(name, role, (out, into), "matmul", shard, stream=stream)

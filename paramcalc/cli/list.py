@@ -33,6 +33,9 @@ def list_(
             "--by", metavar="COLUMN", help="Sort by name, params, active_params, context or kv."
         ),
     ] = "name",
+    types: Annotated[
+        bool, typer.Option("--types", help="List the model types of config.json that are read.")
+    ] = False,
     json: o.Json = False,
     csv: o.Csv = False,
     markdown: o.Markdown = False,
@@ -45,6 +48,9 @@ def list_(
     from paramcalc.views import output, presets_table
 
     way = o.one_of(json, csv, markdown)
+    if types:
+        _types(words or [], way)
+        return
     low = o.size("min", min_params) if min_params is not None else None
     high = o.size("max", max_params) if max_params is not None else None
     rows = presets_table.rows(words or [], moe, low, high, by)
@@ -56,3 +62,23 @@ def list_(
         output.write_csv(rows)
     else:
         output.show([presets_table.section(rows)], markdown_way=way == "markdown")
+
+
+def _types(words: list[str], way: str) -> None:
+    """Show the model types that families read, those with all words in their name."""
+    from paramcalc import families
+    from paramcalc.views import output, tables
+
+    found = [name for name in families.known() if all(word.lower() in name for word in words)]
+    if not found:
+        raise InputError("no type fits; loosen the words")
+    rows = [{"model_type": name, "family": families.family_of(name)} for name in found]
+    if way == "json":
+        output.write_json(rows)
+    elif way == "csv":
+        output.write_csv(rows)
+    else:
+        section = tables.Section(f"{len(rows)} model types", [("", "left"), ("family", "left")])
+        for row in rows:
+            section.add(row["model_type"], row["family"])
+        output.show([section], markdown_way=way == "markdown")

@@ -73,6 +73,11 @@ def known() -> list[str]:
     return sorted(_files())
 
 
+def family_of(model_type: str) -> str:
+    """Return the name of the module that reads a type. Raises ``KeyError`` for an unknown one."""
+    return _files()[model_type]
+
+
 def find(model_type: str) -> ModuleType | None:
     """Return the family of a model_type, or None."""
     stem = model_type.replace("-", "_")

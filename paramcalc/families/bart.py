@@ -129,7 +129,7 @@ _UNSHAPED = (
     "num_hidden_layers num_attention_heads num_key_value_heads encoder_layers"
     " encoder_attention_heads encoder_ffn_dim max_source_positions num_mel_bins"
     " encoder_no_repeat_ngram_size begin_suppress_tokens classifier_proj_size mask_feature_length"
-    " mask_time_length mask_time_min_masks median_filter_width"
+    " mask_time_length mask_time_min_masks median_filter_width use_weighted_layer_sum"
 )
 """Keys that the decoder alone has no use for, and some of other tasks."""
 
@@ -146,7 +146,7 @@ def root(c: Config, own: str = "model") -> str:
 
 def is_bare(c: Config) -> bool:
     """Whether the class has no head."""
-    return c.arch.endswith("Model") and not c.arch.endswith("MTModel")
+    return c.arch.endswith("Model") and c.arch != "MarianMTModel"
 
 
 def NAMES(c: Config) -> Names:

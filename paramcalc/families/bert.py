@@ -1,20 +1,23 @@
-"""BERT (arXiv:1810.04805) and the encoders built of its layers: post-norm, biases everywhere, learned
-positions, segment embeddings, a dense layer and a norm before the masked head.
+"""BERT (arXiv:1810.04805) and the encoders built of its layers: post-norm, biases everywhere,
+learned positions, segment embeddings, a dense layer and a norm before the masked head.
 
-RoBERTa (arXiv:1907.11692) and its kin, ALBERT (one layer's weights run L times), ELECTRA, DistilBERT,
-MPNet, Megatron-BERT and the pre-norm types, BigBird, Longformer, RemBERT, RoFormer, and others.
+RoBERTa (arXiv:1907.11692) and its kin, ALBERT (one layer's weights run L times), ELECTRA,
+DistilBERT, MPNet, Megatron-BERT and the pre-norm types, BigBird, RemBERT, RoFormer,
+and others.
 """
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from paramcalc.blocks import Pooler
+from paramcalc.blocks import Attention, FeedForward, Norm, Pooler
+from paramcalc.blocks.again import Again
 from paramcalc.blocks.rows import Rows, vector
 from paramcalc.families.bert_names import ROOTS, names
 from paramcalc.families.config import Config
 from paramcalc.families.names import Names
 from paramcalc.ledger import Row, Tensor
+from paramcalc.sight import Both
 
 
 class Kind(NamedTuple):
@@ -272,7 +275,7 @@ KEYS = {
 }
 
 
-def NAMES(c: Config) -> Names:  # noqa: N802
+def NAMES(c: Config) -> Names:
     """By type: see ``bert_names``."""
     return names(c.model_type)
 
@@ -356,11 +359,26 @@ def narrow(c: Config, rows: list[Row]) -> dict[str, Any]:
 
 
 def _groups(c: Config) -> dict[str, Any]:
-    """ALBERT may have several groups of layers, or several layers in the one that is shared."""
-    groups, inner = c.get("num_hidden_groups", 1), c.get("inner_group_num", 1)
+    """ALBERT may have several groups of layers, each of which runs its share of the depth, or
+    several layers in the one that is shared."""
+    groups, inner = c.size("num_hidden_groups", 1), c.size("inner_group_num", 1)
     if groups == inner == 1:
         return {}
-    n = c.num_hidden_layers
-    if groups == n and inner == 1:
-        return {"share_layers": False}
-    return c.fail("num_hidden_groups", groups, "layers shared in several groups are not read")
+    n, d, heads = c.num_hidden_layers, c.hidden_size, c.num_attention_heads
+    width = c.share("hidden_size", "num_attention_heads")
+    blocks = (
+        Norm("norm1", (d,), True),
+        Norm("norm2", (d,), True),
+        Attention("attention", d, heads, heads, width, width, Both(), "qkvo", cached=False),
+        FeedForward("ffn", d, c.intermediate_size, False, True),
+    )
+    times = [sum(i * groups // n == group for i in range(n)) for group in range(groups)]
+    layers = [{"repeat": inner, "blocks": (Again(blocks, t),)} for t in times]
+    return {
+        "share_layers": False,
+        "n_layers": groups * inner,
+        "attention": False,
+        "ffn": False,
+        "norms_per_layer": 0,
+        "layers": layers,
+    }

@@ -4,7 +4,7 @@ read."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 from paramcalc import rules
 from paramcalc.errors import ConfigError
@@ -102,6 +102,19 @@ class Config:
             raise ConfigError(f"{self._where}{key}: is missing; add it")
         return value
 
+    def own(self, *names: str, default: Any = _MISSING) -> Any:
+        """Return the value under the first of these names that the type has a default for: types
+        that share a reader call the same thing by names of their own, and a name that is another
+        type's must not win over them.
+
+        Raises ``ConfigError`` where there is none and no ``default``.
+        """
+        known = next((name for name in names if name in self._defaults), None)
+        value = None if known is None else self.get(known)
+        if value is None and default is _MISSING:
+            raise ConfigError(f"{self._where}{known or names[0]}: is missing; add it")
+        return default if value is None else value
+
     def size(self, key: str, default: Any = None) -> int:
         """Return a whole number of at least 1: what a shape is about to be made of.
 
@@ -141,7 +154,7 @@ class Config:
             self.fail(key, value, "must not be negative", "raise it")
         return value
 
-    def fail(self, key: str, value: Any, rule: str, fix: str = "change it") -> Any:
+    def fail(self, key: str, value: Any, rule: str, fix: str = "change it") -> NoReturn:
         """Raise ``ConfigError``: key, value, rule, fix on one line."""
         raise ConfigError(f"{self._where}{key} = {shown(value)}: {rule}; {fix}")
 

@@ -6,7 +6,8 @@ from __future__ import annotations
 from typing import Any
 
 from paramcalc.blocks import Attention, FeedForward
-from paramcalc.blocks.rows import Repeated, Rows, vector
+from paramcalc.blocks.again import Again
+from paramcalc.blocks.rows import Rows, vector
 from paramcalc.families.config import Config, layers
 from paramcalc.families.names import LLAMA
 from paramcalc.sight import Causal, Sight, Window
@@ -46,7 +47,7 @@ def read(c: Config) -> dict[str, Any]:
     each = []
     for kind, times in zip(kinds, runs, strict=True):
         blocks = layer(c, c.choose("layer_types", kind, sights))
-        again = () if times == 1 else (Repeated(blocks, times, each_loop),)
+        again = () if times == 1 else (Again(blocks, times, not each_loop),)
         each.append({"blocks": again or blocks})
     logits = Rows((vector("lm_head.logit_scale", "head", c.vocab_size),))
     return c.card(

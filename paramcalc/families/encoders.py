@@ -183,7 +183,7 @@ _OWN: dict[str, dict[str, str]] = {
 }
 
 
-def NAMES(c: Config) -> Names:  # noqa: N802
+def NAMES(c: Config) -> Names:
     """BERT's under each type's root."""
     return names(c.model_type) | _OWN.get(c.model_type, {})
 

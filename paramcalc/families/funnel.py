@@ -8,7 +8,7 @@ from typing import Any
 from paramcalc.blocks.rows import Rows, matrix, scale, vector
 from paramcalc.families.config import Config
 from paramcalc.families.names import Names
-from paramcalc.ledger import Operation, Row, Tensor
+from paramcalc.ledger import Operation, Role, Row, Tensor
 from paramcalc.sight import Both
 
 _LAYER = "funnel.encoder.blocks"
@@ -48,7 +48,7 @@ KEYS = {
 }
 
 
-def NAMES(c: Config) -> Names:  # noqa: N802
+def NAMES(c: Config) -> Names:
     """A block's layers are numbered within it; here {i} runs over all."""
     found = dict(_TABLE)
     for number, _ in enumerate(c.block_sizes):
@@ -108,7 +108,7 @@ def _rows(c: Config, at: str, times: int) -> list[Row]:
         ("ffn.linear_1", ff, d, "ffn"),
         ("ffn.linear_2", d, ff, "ffn"),
     ):
-        part = "attention" if role == "attention" else "ffn"
+        part: Role = "attention" if role == "attention" else "ffn"
         rows += [matrix(f"{name}.weight", part, out, into), vector(f"{name}.bias", part, out)]
     for name in (f"{own}.layer_norm", "ffn.layer_norm"):
         rows += [scale(f"{name}.weight", d), vector(f"{name}.bias", "norm", d)]

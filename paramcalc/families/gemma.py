@@ -33,6 +33,7 @@ TYPES: dict[str, dict[str, Any]] = {
         max_position_embeddings=8192,
         tie_word_embeddings=True,
         attention_bias=False,
+        sliding_window=4096,
         use_bidirectional_attention=None,
     ),
     "gemma3_text": dict(
@@ -46,6 +47,7 @@ TYPES: dict[str, dict[str, Any]] = {
         max_position_embeddings=131072,
         tie_word_embeddings=True,
         attention_bias=False,
+        sliding_window=4096,
         use_bidirectional_attention=False,
     ),
     "vaultgemma": dict(
@@ -59,6 +61,7 @@ TYPES: dict[str, dict[str, Any]] = {
         max_position_embeddings=8192,
         tie_word_embeddings=True,
         attention_bias=False,
+        sliding_window=4096,
     ),
 }
 

@@ -87,13 +87,16 @@ def read(c: Config) -> dict[str, Any]:
     side = (_altup(c), _laurel(c), per_layer_rows(c))
     rows: Layers = []
     for i, window in enumerate(windows):
-        layer: dict[str, Any] = {"d_ff": widths[i], "blocks": side, **window}
+        layer: dict[str, Any] = {"blocks": side, **window}
+        if widths[i] != widths[0]:
+            layer["d_ff"] = widths[i]
         if i >= first_shared:
             sight = Window(window["window"]) if window else Causal()
+            layer["label"] = f"{kinds[i].removesuffix('_attention')}-reusing"
             layer |= {"attention": False, "blocks": (reusing(c, c.head_dim, sight), *side)}
         rows.append(layer)
     return c.card(
-        d_ff=None,
+        d_ff=widths[0] if widths else None,
         gated_ffn=True,
         attention_bias=c.attention_bias,
         qk_norm="head",

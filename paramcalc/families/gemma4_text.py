@@ -101,6 +101,7 @@ def read(c: Config) -> dict[str, Any]:
         parts = "qkvo" if sliding or not c.attention_k_eq_v else "qko"
         if i >= first_reusing:
             parts = "qo"
+            layer["label"] = f"{kind.removesuffix('_attention')}-reusing"
             layer["d_ff"] = c.intermediate_size * (2 if c.use_double_wide_mlp else 1)
         if parts == "qkvo":
             rows.append(layer | {"blocks": tuple(side)})

@@ -27,7 +27,7 @@ TYPES: dict[str, dict[str, Any]] = {
         n_shared_experts=1,
         first_k_dense_replace=1,
         use_qk_norm=False,
-        num_experts=128,
+        n_routed_experts=128,
         num_nextn_predict_layers=1,
     ),
     "dots1": dict(
@@ -46,7 +46,7 @@ TYPES: dict[str, dict[str, Any]] = {
         attention_bias=False,
         sliding_window=4096,
         max_window_layers=62,
-        num_experts=None,
+        n_routed_experts=None,
     ),
     "exaone_moe": dict(
         vocab_size=102400,
@@ -63,7 +63,7 @@ TYPES: dict[str, dict[str, Any]] = {
         moe_intermediate_size=1024,
         num_experts=64,
         num_experts_per_tok=8,
-        n_shared_experts=1,
+        num_shared_experts=1,
     ),
     "hy_v3": dict(
         vocab_size=120832,
@@ -80,7 +80,7 @@ TYPES: dict[str, dict[str, Any]] = {
         num_experts=192,
         num_experts_per_tok=8,
         moe_intermediate_size=1536,
-        n_shared_experts=1,
+        num_shared_experts=1,
     ),
     "sarvam_moe": dict(
         vocab_size=262144,
@@ -98,7 +98,7 @@ TYPES: dict[str, dict[str, Any]] = {
         first_k_dense_replace=1,
         use_qk_norm=True,
         head_dim=64,
-        num_experts=128,
+        n_routed_experts=128,
         num_nextn_predict_layers=0,
     ),
     "solar_open": dict(
@@ -114,7 +114,7 @@ TYPES: dict[str, dict[str, Any]] = {
         num_experts_per_tok=8,
         n_shared_experts=1,
         head_dim=128,
-        num_experts=128,
+        n_routed_experts=128,
     ),
     "mellum": dict(
         vocab_size=98304,
@@ -146,19 +146,20 @@ TYPES: dict[str, dict[str, Any]] = {
         moe_layer_start_index=1,
         moe_layer_end_index=-1,
         moe_layer_interval=1,
-        num_experts=64,
-        num_experts_per_tok=6,
-        n_shared_experts=2,
-        attention_bias=False,
+        moe_num_experts=64,
+        moe_k=6,
+        moe_num_shared_experts=2,
+        use_bias=False,
     ),
 }
 
 KEYS = {
-    "num_experts": ("num_local_experts", "n_routed_experts", "moe_num_experts"),
-    "num_experts_per_tok": ("moe_k",),
-    "n_shared_experts": ("num_shared_experts", "moe_num_shared_experts"),
-    "attention_bias": ("use_qkv_bias", "use_bias"),
-    "first_k_dense_replace": ("num_dense_layers",),
+    "num_experts": ("num_local_experts",),
+    "n_routed_experts": ("num_local_experts", "num_experts"),
+    "moe_num_experts": ("num_experts",),
+    "moe_k": ("num_experts_per_tok",),
+    "n_shared_experts": ("num_shared_experts",),
+    "attention_bias": ("use_qkv_bias",),
     "num_nextn_predict_layers": ("num_mtp_layers",),
 }
 
@@ -183,14 +184,15 @@ def read(c: Config) -> dict[str, Any]:
 
 def mixture(c: Config, own: dict[str, Any], layers: Layers) -> dict[str, Any]:
     """Routed and shared experts, a balancing value in the router; ``own`` fields go before."""
-    shared = c.get("n_shared_experts", 0)
+    count = ("num_experts", "n_routed_experts", "moe_num_experts")
+    shared = ("n_shared_experts", "num_shared_experts", "moe_num_shared_experts")
     fields: dict[str, Any] = {
         "gated_ffn": True,
-        "attention_bias": bool(c.get("attention_bias", False)),
-        "n_experts": c.need("num_experts"),
-        "top_k": c.need("num_experts_per_tok"),
+        "attention_bias": bool(c.own("attention_bias", "use_bias", default=False)),
+        "n_experts": own.get("n_experts") or c.own(*count),
+        "top_k": own.get("top_k") or c.own("num_experts_per_tok", "moe_k"),
         "d_expert": c.get("moe_intermediate_size") or c.intermediate_size,
-        "n_shared_experts": shared or None,
+        "n_shared_experts": c.own(*shared, default=0) or None,
         "router_correction": "buffer",
     }
     if "mtp" not in own:
@@ -215,7 +217,7 @@ def hunyuan(c: Config) -> tuple[dict[str, Any], Layers]:
     """Norms on Q and K; biases on every network but the routed experts. A shared network of no
     experts is as wide as a dense layer's."""
     fields = {"qk_norm": "head", "ffn_bias": c.mlp_bias, "expert_bias": False}
-    if not c.get("n_shared_experts", 0):
+    if not c.get("num_shared_experts", 0):
         fields["d_shared"] = c.intermediate_size
     return fields, c.dense(1)
 
@@ -232,7 +234,7 @@ def dots(c: Config) -> tuple[dict[str, Any], Layers]:
     start from: where the file states none, those of dots.llm1 are taken."""
     fields: dict[str, Any] = {"qk_norm": "head"}
     first = c.first_k_dense_replace
-    if c.get("num_experts") is None:
+    if c.get("n_routed_experts") is None:
         c.assumed.append(
             "n_routed_experts is not stated: 128 of which 6 work on a token, 2 shared, after one"
             " dense layer, as in dots.llm1"
@@ -265,8 +267,8 @@ def ernie(c: Config) -> tuple[dict[str, Any], Layers]:
     step = c.size("moe_layer_interval")
     last = c.size("num_hidden_layers") - 1 if end == -1 else end
     fields = {
-        "ffn_bias": bool(c.attention_bias),
-        "head_bias": bool(c.attention_bias),
+        "ffn_bias": c.use_bias,
+        "head_bias": c.use_bias,
         "expert_bias": False,
         "router_correction": "parameter",
     }

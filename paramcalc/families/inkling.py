@@ -1,23 +1,43 @@
-"""Inkling: short convolutions on keys, values and both halves of a layer, relative positions made
-from the stream, windows in most layers; routed experts beside shared ones that the router weighs
-too."""
+"""Inkling (thinkingmachines/Inkling): five of six layers see a window; a learned profile over
+distance is added to the scores; short convolutions follow K, V and both sublayers; the router
+scores shared experts beside the routed ones."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from paramcalc.blocks.rows import Rows, matrix, scale, vector
+from paramcalc.blocks import Block, FeedForward
+from paramcalc.blocks.rows import Rows, matrix, vector
 from paramcalc.families.config import Config, Layers, both, stack
 from paramcalc.families.names import LLAMA, MOE
-from paramcalc.ledger import Cache, Row, Tensor
+from paramcalc.ledger import Cache, Tensor
+from paramcalc.numbers import Num
 from paramcalc.sight import State
 
-NAMES = LLAMA | MOE | {"mlp.gate.shared": "mlp.gate"}
+_SHARED = {f"ffn.shared.experts.*.{x}": f"mlp.shared_experts.{x}_proj !" for x in ("gate", "up")}
+
+NAMES = (
+    LLAMA
+    | MOE
+    | _SHARED
+    | {
+        "embedding_norm": "model.embed_tokens.embed_norm",
+        "attention.relative": "self_attn.r_proj",
+        "attention.profiles": "self_attn.rel_logits_proj.proj !T",
+        "attention.k_conv": "self_attn.k_sconv.conv1d",
+        "attention.v_conv": "self_attn.v_sconv.conv1d",
+        "attention.conv": "attn_sconv.conv1d",
+        "ffn.conv": "mlp_sconv.conv1d",
+        "ffn.scale": "mlp.global_scale !",
+        "ffn.router.shared": "mlp.gate",
+        "ffn.router.scale": "mlp.gate.global_scale !",
+        "ffn.shared.experts.*.down": "mlp.shared_experts.down_proj !",
+    }
+)
 
 TYPES: dict[str, dict[str, Any]] = {
     "inkling_text": dict(
         vocab_size=201024,
-        unpadded_vocab_size=None,
         hidden_size=6144,
         num_hidden_layers=66,
         num_attention_heads=64,
@@ -26,140 +46,148 @@ TYPES: dict[str, dict[str, Any]] = {
         swa_num_attention_heads=64,
         swa_num_key_value_heads=16,
         swa_head_dim=128,
+        sliding_window_size=512,
         d_rel=16,
         rel_extent=1024,
-        log_scaling_n_floor=None,
-        log_scaling_alpha=0.1,
         local_layer_ids=None,
         layer_types=None,
         max_position_embeddings=131072,
         conv_kernel_size=4,
+        mlp_layer_types=None,
+        dense_mlp_idx=0,
         intermediate_size=24576,
+        dense_intermediate_size=None,
         moe_intermediate_size=3072,
+        n_routed_experts=256,
         num_experts_per_tok=6,
         n_shared_experts=2,
-        shared_expert_sink=True,
-        route_scale=8.0,
-        logits_mup_width_multiplier=24.0,
-        chain_hidden_post_norm=False,
-        mtp_hidden_states_first=True,
-        mtp_local_layer_ids=None,
-        sliding_window=512,
-        num_experts=256,
+        num_mtp_layers=None,
     ),
 }
 
+WRAPS = {
+    "inkling_mm_model": {"as": "inkling_text"},
+}
+
 KEYS = {
-    "sliding_window": ("sliding_window_size",),
-    "num_experts": ("n_routed_experts", "num_local_experts"),
+    "sliding_window_size": ("sliding_window",),
+    "n_routed_experts": ("num_local_experts",),
     "conv_kernel_size": ("sconv_kernel_size",),
     "max_position_embeddings": ("model_max_length",),
 }
 
-WORDS = {"hybrid": False, "hybrid_sliding": True}
-
-
-def sliding(c: Config, local: list[int] | None) -> list[bool]:
-    """Which layers see a window: listed, or five of six."""
-    n = c.num_hidden_layers
-    kinds = c.get("layer_types")
-    if kinds is not None:
-        return [
-            bool(c.choose("layer_types", k, WORDS)) for k in c.per_layer("layer_types", n, kinds)
-        ]
-    return [i in local if local is not None else (i + 1) % 6 != 0 for i in range(n)]
-
 
 def read(c: Config) -> dict[str, Any]:
-    """Windowed layers have numbers of heads of their own."""
-    d = c.hidden_size
-    dense = c.dense(c.get("dense_mlp_idx", 0))
-    wide, narrow = c.intermediate_size, c.moe_intermediate_size
-    if c.has("dense_intermediate_size"):
-        wide, narrow = c.get("dense_intermediate_size"), wide
-    each: Layers = []
-    for window, layer in zip(sliding(c, c.get("local_layer_ids")), dense, strict=True):
-        prefix = "swa_" if window else ""
-        heads = getattr(c, f"{prefix}num_attention_heads")
-        kv, width = getattr(c, f"{prefix}num_key_value_heads"), getattr(c, f"{prefix}head_dim")
-        extent = c.sliding_window if window else c.rel_extent
-        rows = (
-            positions(c, heads, extent)
-            + _convolutions(c, kv * width)
-            + _experts(c, bool(layer), narrow)
-        )
-        fields = {
-            "n_heads": heads,
-            "n_kv_heads": kv,
-            "head_dim": width,
-            "blocks": (Rows(tuple(rows)),),
-        }
-        each.append(fields | ({"window": c.sliding_window} if window else {}))
-    norm = scale("model.embed_tokens.embed_norm.weight", d)
-    c.ignore(*QUIET)
+    """Sliding layers have heads of their own; the head is never tied, and is not cut to
+    ``unpadded_vocab_size``. Checkpoints state the experts' width as ``intermediate_size`` and the
+    dense layers' as ``dense_intermediate_size``."""
+    c.ignore("tie_word_embeddings", "unpadded_vocab_size", "number_of_conv_states")
+    c.ignore("log_scaling_n_floor", "logits_mup_width_multiplier", "shared_expert_sink")
+    c.ignore("chain_hidden_post_norm", "mtp_hidden_states_first", "mtp_local_layer_ids")
+    c.ignore("moe_intermediate_size")
+    c.leave_out("num_mtp_layers", "layers of multi-token prediction")
+    dense, expert = c.dense_intermediate_size, c.intermediate_size
+    if dense is None:
+        dense, expert = expert, c.moe_intermediate_size
+    heads = [_attention(c, sliding) for sliding in slides(c)]
+    networks = [_network(c, bool(kind), dense, expert) for kind in c.dense(c.dense_mlp_idx)]
+    joined: Layers = [
+        {**layer, "blocks": one["blocks"] + other["blocks"]}
+        for layer, one, other in zip(both(heads, networks), heads, networks, strict=True)
+    ]
     return c.card(
-        n_heads=c.num_attention_heads,
-        d_ff=wide,
         gated_ffn=True,
         qk_norm="head",
-        n_experts=c.num_experts,
-        top_k=c.num_experts_per_tok,
-        d_expert=narrow,
-        router_correction="buffer",
-        outer=(Rows((norm,)),),
-        **stack(both(each, dense)),
+        embedding_norm=True,
+        tie_embeddings=False,
+        **stack(joined),
     )
 
 
-QUIET = (
-    "unpadded_vocab_size",
-    "log_scaling_n_floor",
-    "log_scaling_alpha",
-    "shared_expert_sink",
-    "logits_mup_width_multiplier",
-    "chain_hidden_post_norm",
-    "mtp_hidden_states_first",
-    "mtp_local_layer_ids",
-    "number_of_conv_states",
-    "route_scale",
-    "swa_head_dim",
-    "swa_num_attention_heads",
-    "swa_num_key_value_heads",
-)
+def slides(c: Config) -> list[bool]:
+    """Which layers see a window: as listed, else all but every sixth."""
+    c.ignore(*(own + key for own in ("", "swa_") for key in HEADS), "rel_extent", "local_layer_ids")
+    n, kinds = c.num_hidden_layers, c.layer_types
+    if kinds is not None:
+        words = {"hybrid": False, "hybrid_sliding": True}
+        return [c.choose("layer_types", k, words) for k in c.per_layer("layer_types", n, kinds)]
+    listed = c.get("local_layer_ids")
+    if listed is None:
+        return [(i + 1) % 6 != 0 for i in range(n)]
+    if not isinstance(listed, list):
+        c.fail("local_layer_ids", listed, "must be a list")
+    return [i in listed for i in range(n)]
 
 
-def positions(c: Config, heads: int, extent: int) -> list[Row]:
-    """``d_rel`` values a head, each head's turned into one logit for every distance."""
-    return [
-        matrix("self_attn.r_proj.weight", "attention", heads * c.d_rel, c.hidden_size),
-        Tensor("self_attn.rel_logits_proj.proj", "attention", (c.d_rel, extent), runs=heads),
-    ]
+HEADS = ("num_attention_heads", "num_key_value_heads", "head_dim")
 
 
-def _convolutions(c: Config, keys: int) -> list[Row]:
-    """Four depthwise convolutions; the cache keeps the last inputs of each, one fewer than taps."""
-    d, kernel = c.hidden_size, c.conv_kernel_size
-    rows: list[Row] = []
-    for name, size in (
-        ("self_attn.k_sconv", keys),
-        ("self_attn.v_sconv", keys),
-        ("attn_sconv", d),
-        ("mlp_sconv", d),
-    ):
-        rows.append(Tensor(f"{name}.conv1d.weight", "mixer", (size, 1, kernel), "conv"))
-        rows.append(Cache(f"{name}.state", size * (kernel - 1), State(), of="state"))
-    return rows
+def heads_of(c: Config, sliding: bool) -> dict[str, Any]:
+    """The heads of a kind of layer, and its window, as fields."""
+    keys = [f"swa_{key}" if sliding else key for key in HEADS]
+    heads, kv, width = (c.size(key) for key in keys)
+    if heads % kv:
+        c.fail(keys[1], kv, f"must divide {keys[0]} = {heads}")
+    fields = {"n_heads": heads, "n_kv_heads": kv, "head_dim": width}
+    if sliding:
+        fields["window"] = c.size("sliding_window_size")
+    return fields
 
 
-def _experts(c: Config, dense: bool, width: int) -> list[Row]:
-    """The router weighs the shared experts too; a scale multiplies all."""
+def convolution(name: str, channels: Num, kernel: Num) -> Rows:
+    """A causal convolution of each channel with itself. The cache holds the last ``kernel`` values
+    a channel, as the framework does (a step needs one less)."""
+    return Rows(
+        (
+            Tensor(name, "mixer", (channels, 1, kernel), "conv"),
+            Cache(f"{name}.state", channels * kernel, State(), of="state"),
+        )
+    )
+
+
+def profiles(c: Config, sliding: bool) -> Rows:
+    """A token and head mix ``d_rel`` profiles into one value for each distance up to the window, or
+    in full layers ``rel_extent``."""
+    heads = heads_of(c, sliding)["n_heads"]
+    mixed, extent = c.size("d_rel"), c.size("sliding_window_size" if sliding else "rel_extent")
+    return Rows(
+        (
+            matrix("attention.relative", "attention", heads * mixed, c.hidden_size),
+            Tensor("attention.profiles", "attention", (extent, mixed), runs=heads),
+        )
+    )
+
+
+def _attention(c: Config, sliding: bool) -> dict[str, Any]:
+    fields, kernel = heads_of(c, sliding), c.size("conv_kernel_size")
+    width = fields["n_kv_heads"] * fields["head_dim"]
+    blocks: tuple[Block, ...] = (
+        profiles(c, sliding),
+        convolution("attention.k_conv", width, kernel),
+        convolution("attention.v_conv", width, kernel),
+        convolution("attention.conv", c.hidden_size, kernel),
+        convolution("ffn.conv", c.hidden_size, kernel),
+    )
+    return fields | {"blocks": blocks}
+
+
+def _network(c: Config, dense: bool, width: int, expert: int) -> dict[str, Any]:
+    """A gated network, or experts of which the shared ones are routed to as well; a learned scale
+    in either."""
     if dense:
-        return [vector("mlp.global_scale", "ffn", 1)]
-    d, shared = c.hidden_size, c.n_shared_experts
-    return [
-        vector("mlp.gate.global_scale", "router", 1),
-        Tensor("mlp.gate.shared", "router", (shared, d)),
-        Tensor("mlp.shared_experts.gate_proj", "ffn", (shared, width, d)),
-        Tensor("mlp.shared_experts.up_proj", "ffn", (shared, width, d)),
-        Tensor("mlp.shared_experts.down_proj", "ffn", (shared, d, width)),
-    ]
+        scale = Rows((vector("ffn.scale", "ffn", 1),))
+        return {"n_experts": 0, "d_ff": width, "blocks": (scale,)}
+    d, shared = c.hidden_size, c.size("n_shared_experts")
+    network = FeedForward("ffn.shared.experts.*", d, expert, True, False, shared, shared)
+    rows = (
+        matrix("ffn.router.shared", "router", shared, d),
+        vector("ffn.router.scale", "router", 1),
+        *network.rows(),
+    )
+    return {
+        "n_experts": c.size("n_routed_experts"),
+        "top_k": c.size("num_experts_per_tok"),
+        "d_expert": expert,
+        "router_correction": "buffer",
+        "blocks": (Rows(rows),),
+    }

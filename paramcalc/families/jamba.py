@@ -59,6 +59,7 @@ KEYS = {"num_experts": ("num_local_experts",)}
 
 def read(c: Config) -> dict[str, Any]:
     """A layer attends, and has experts, where its number leaves the right remainder."""
+    c.strict = True
     c.ignore("use_mambapy", "use_associative_scan", "mamba_dt_rank", "mamba_inner_layernorms")
     c.ignore("layers_block_type", "layer_types", "layers_num_experts")
     n = c.num_hidden_layers
@@ -67,11 +68,9 @@ def read(c: Config) -> dict[str, Any]:
     fields: dict[str, Any] = {}
     if c.num_experts > 1:
         fields = dict(n_experts=c.num_experts, top_k=c.num_experts_per_tok)
-        dense: Layers = [
-            {} if yes else {"n_experts": 0} for yes in every(c, "expert_layer", n)
-        ]
+        dense: Layers = [{} if yes else {"n_experts": 0} for yes in every(c, "expert_layer", n)]
         mixers = both(mixers, dense)
-    return c.card(gated_ffn=True, **fields, **stack(mixers))
+    return c.card(gated_ffn=True, **(fields | stack(mixers)))
 
 
 def every(c: Config, what: str, n: int) -> list[bool]:

@@ -8,7 +8,7 @@ from typing import Any
 from paramcalc.blocks.rows import Rows, vector
 from paramcalc.families.config import Config
 from paramcalc.families.names import LLAMA
-from paramcalc.ledger import Cache, Operation, Tensor
+from paramcalc.ledger import Cache, Operation, Shard, Tensor
 from paramcalc.sight import Causal
 
 _IN, _OUT = "mlp.input_linear", "mlp.output_linear"
@@ -48,15 +48,14 @@ def read(c: Config) -> dict[str, Any]:
     """Query heads are the KV heads times the experts that work on a token."""
     d, count, top = (c.size(key) for key in ("hidden_size", "num_experts", "num_experts_per_tok"))
     width = c.size("num_key_value_heads") * c.size("head_dim")
+
+    def own(name: str, shape: tuple[int, int], split: Shard) -> Tensor:
+        return Tensor(name, "attention", shape, "matmul", split, count, top, top)
+
     rows = (
         Tensor("attention.router", "router", (count, d)),
-        *(
-            Tensor(f"attention.experts.*.{x}", "attention", shape, "matmul", split, count, top, top)
-            for x, shape, split in (
-                ("q", (width, d), "expert+column"),
-                ("o", (d, width), "expert+row"),
-            )
-        ),
+        own("attention.experts.*.q", (width, d), "expert+column"),
+        own("attention.experts.*.o", (d, width), "expert+row"),
         Tensor("attention.k", "attention", (width, d), "matmul", "column"),
         Tensor("attention.v", "attention", (width, d), "matmul", "column"),
         vector("self_attention.experts.bias", "attention", d),

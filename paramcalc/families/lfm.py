@@ -1,6 +1,6 @@
-"""Liquid's LFM2 (arXiv:2511.23404) and LFM3: short gated convolutions in most layers, attention with
-normed heads in the others. LFM2-MoE has experts in all but the first layers; LFM3 has a gate a
-head, norms on both sides of each part, and windows in some layers."""
+"""LFM2 (arXiv:2511.23404) and LFM3: short gated convolutions in most layers, attention with normed
+heads in the others. LFM2-MoE has experts in all but the first layers; LFM3 has a gate a head, norms
+on both sides of each part, and windows in some layers."""
 
 from __future__ import annotations
 
@@ -97,7 +97,10 @@ def NAMES(c: Config) -> Names:
 
 def read(c: Config) -> dict[str, Any]:
     """Releases of LFM2 spell some keys otherwise, and theirs hold."""
-    c.ignore("block_dim", "block_use_swiglu", "conv_dim", "conv_dim_out", "num_heads", "use_pos_enc")
+    c.strict = True
+    c.ignore(
+        "block_dim", "block_use_swiglu", "conv_dim", "conv_dim_out", "num_heads", "use_pos_enc"
+    )
     c.ignore("block_use_xavier_init", "conv_use_xavier_init", "layer_types", "full_attn_idxs")
     c.ignore("block_multiple_of", "block_ffn_dim_multiplier", "block_auto_adjust_ff_dim")
     fields: dict[str, Any] = {}
@@ -120,8 +123,7 @@ def read(c: Config) -> dict[str, Any]:
         gated_ffn=True,
         qk_norm="head",
         norms_per_layer=norms,
-        **fields,
-        **stack(mixers(c)),
+        **(fields | stack(mixers(c))),
     )
 
 
@@ -133,10 +135,10 @@ def adjusted(c: Config) -> int:
     width = int(2 * width / 3)
     if c.block_ffn_dim_multiplier is None:
         return width
-    step = c.block_multiple_of
+    step = int(c.block_multiple_of)
     if step < 1:
         c.fail("block_multiple_of", step, "must be at least 1", "raise it")
-    return -(-int(c.block_ffn_dim_multiplier * width) // step) * int(step)
+    return -(-int(c.block_ffn_dim_multiplier * width) // step) * step
 
 
 def mixers(c: Config) -> Layers:
@@ -171,4 +173,6 @@ def kinds_of(c: Config) -> list[str]:
         full: Any = (2, 6, 10, 14, 18, 21)
     else:
         full = c.get("full_attn_idxs", range(n))
+        if not isinstance(full, list | range):
+            c.fail("full_attn_idxs", full, "must be a list of layers' numbers")
     return ["full_attention" if i in full else "conv" for i in range(n)]

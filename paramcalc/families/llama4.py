@@ -1,5 +1,5 @@
-"""Llama 4: attention in chunks in three layers of four, experts in every layer or every second, each
-beside a shared network; experts stored as (E, in, out)."""
+"""Llama 4: attention in chunks in three layers of four, experts in every layer or every second,
+each beside a shared network; experts stored as (E, in, out)."""
 
 from __future__ import annotations
 

@@ -71,6 +71,7 @@ TYPES: dict[str, dict[str, Any]] = {
 
 def read(c: Config) -> dict[str, Any]:
     """The inner width is the stream's times ``expand``; Mamba's may be stated, Mamba 2's not."""
+    c.strict = True
     c.ignore("intermediate_size", "time_step_rank", "residual_in_fp32", "rescale_prenorm_residual")
     c.ignore("use_mambapy", "use_falcon_mambapy", "use_associative_scan", "chunk_size")
     c.ignore("time_step_limit", "time_step_scale", "rms_norm")
@@ -105,7 +106,7 @@ def mamba(c: Config, inner: int) -> Mamba:
 
 
 def mamba2(c: Config, inner: int) -> Mamba2:
-    """Return Mamba 2's mixer. Raises ``ConfigError`` where the heads do not fill the inner width."""
+    """Return Mamba 2's mixer. Raises ``ConfigError`` where the heads do not fill its width."""
     heads, width = c.num_heads, c.head_dim
     if heads * width != inner:
         c.fail(

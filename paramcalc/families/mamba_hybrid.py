@@ -1,6 +1,6 @@
-"""Decoders that mix Mamba 2 with attention: Bamba (a few layers attend, the others scan), Granite 4
-(arXiv:2508.12222 names the hybrid; experts beside a shared network, or that network alone) and
-Falcon-H1 (arXiv:2507.22448: every layer does both side by side)."""
+"""Decoders that mix Mamba 2 with attention: Bamba and Granite 4, where a few layers attend and the
+others scan (Granite with experts beside a shared network, or that network alone), and Falcon-H1
+(arXiv:2507.22448), where every layer does both side by side."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ TYPES: dict[str, dict[str, Any]] = {
         intermediate_size=14336,
         num_key_value_heads=8,
         max_position_embeddings=262144,
-        attn_layer_indices=None,
+        attn_layer_indices=[],
         mlp_bias=False,
     ),
     "falcon_h1": dict(
@@ -95,6 +95,7 @@ def NAMES(c: Config) -> Names:
 
 def read(c: Config) -> dict[str, Any]:
     """What each layer holds, and Granite's experts."""
+    c.strict = True
     c.ignore("mamba_chunk_size", "time_step_limit", "mamba_norm_before_gate")
     c.ignore("mlp_multipliers", "ssm_multipliers", "layers_block_type", "layer_types")
     c.ignore(*(f"{part}_multiplier" for part in _SCALED))
@@ -112,7 +113,7 @@ def mixers(c: Config) -> Layers:
     if c.model_type == "falcon_h1":
         return [dict(norms_per_layer=2, blocks=(mixer(c),))] * n
     if c.model_type == "bamba":
-        full = [i in (c.attn_layer_indices or []) for i in range(n)]
+        full = [i in c.get("attn_layer_indices", []) for i in range(n)]
     elif c.layer_types is None:
         full = [False] * n
     else:

@@ -45,6 +45,7 @@ KEYS = {"num_local_experts": ("num_experts",)}
 
 def read(c: Config) -> dict[str, Any]:
     """Every second layer is linear unless the file lists the layers' kinds."""
+    c.strict = True
     parts = ("full_attn", "linear_attn", "mlp", "layernorm_full_attention")
     c.ignore("block_size", *(f"{part}_{x}_factor" for part in parts for x in ("alpha", "beta")))
     width = c.head_dim or c.share("hidden_size", "num_attention_heads")

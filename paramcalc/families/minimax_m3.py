@@ -10,7 +10,6 @@ from paramcalc.blocks.rows import Rows, matrix, scale
 from paramcalc.families.config import Config, Layers, both, stack
 from paramcalc.families.names import LLAMA, MOE
 from paramcalc.ledger import Cache, Operation
-from paramcalc.rules import MOST_SIZE
 from paramcalc.sight import Blocks, Causal
 
 _SHARED = "mlp.shared_experts.gate_up_proj"
@@ -64,7 +63,7 @@ INDEXER = {
 
 def read(c: Config) -> dict[str, Any]:
     """Dense layers have a width of their own, sparse ones an indexer."""
-    c.ignore("index_local_blocks")
+    c.ignore(*INDEXER, "index_local_blocks")
     n, nested = c.size("num_hidden_layers"), c.sub("sparse_attention_config")
     frequency = c.per_layer("moe_layer_freq", n, c.get("moe_layer_freq", 1))
     dense = c.dense(lambda i: not frequency[i])
@@ -76,8 +75,9 @@ def read(c: Config) -> dict[str, Any]:
     else:
         every = c.per_layer("layer_types", n, kinds)
         flags = [c.choose("layer_types", kind, words) for kind in every]
-    sizes = {key: nested.get(inner, c.get(key)) for key, inner in INDEXER.items()}
-    sparse = {"attention": False, "norms_per_layer": 2, "blocks": picking(c, **sizes)}
+    sparse: dict[str, Any] = {}
+    if any(flags):
+        sparse = {"attention": False, "norms_per_layer": 2, "blocks": picking(c, nested)}
     fields = {
         "gated_ffn": True,
         "qk_norm": "head",
@@ -91,35 +91,22 @@ def read(c: Config) -> dict[str, Any]:
     return c.card(**(fields | stack(layers)))
 
 
-def picking(
-    c: Config,
-    index_n_heads: Any,
-    index_head_dim: Any,
-    index_block_size: Any,
-    index_topk_blocks: Any,
-) -> tuple[Attention, Rows]:
+def picking(c: Config, nested: Config) -> tuple[Attention, Rows]:
     """Attention to the blocks that small heads pick: they score every position with one key a
     position, and a block is as good as its best score. The own block is always among them."""
-    values = (index_n_heads, index_head_dim, index_block_size, index_topk_blocks)
-    for key, value in zip(INDEXER, values, strict=True):
-        if type(value) is not int or not 1 <= value <= MOST_SIZE:
-            c.fail(key, value, f"must be a whole number from 1 to {MOST_SIZE:,}")
-    d, heads, kv = (
-        c.size("hidden_size"),
-        c.size("num_attention_heads"),
-        c.size("num_key_value_heads"),
-    )
-    width, small = c.size("head_dim"), index_head_dim
+    small_heads, small, block, best = (nested.size(b, c.get(a)) for a, b in INDEXER.items())
+    d, heads, width = (c.size(x) for x in ("hidden_size", "num_attention_heads", "head_dim"))
+    kv = c.size("num_key_value_heads")
     if heads % kv:
         c.fail("num_key_value_heads", kv, f"must divide num_attention_heads = {heads}")
-    sight = Blocks(index_block_size, index_topk_blocks)
+    sight = Blocks(block, best)
     own = "self_attn.indexer"
     indexer = (
-        matrix(f"{own}.q_proj.weight", "attention", index_n_heads * small, d),
+        matrix(f"{own}.q_proj.weight", "attention", small_heads * small, d),
         matrix(f"{own}.k_proj.weight", "attention", small, d),
         scale(f"{own}.q_norm.weight", small),
         scale(f"{own}.k_norm.weight", small),
-        Operation(f"{own}.scores", "attention", 2 * index_n_heads * small, Causal()),
+        Operation(f"{own}.scores", "attention", 2 * small_heads * small, Causal()),
         Cache(f"{own}.keys", small, Causal()),
     )
     attention = Attention("attention", d, heads, kv, width, width, sight, qk_norm="head")

@@ -21,7 +21,7 @@ TYPES: dict[str, dict[str, Any]] = {
         tie_word_embeddings=False,
         sliding_window=None,
         num_experts_per_tok=2,
-        num_experts=8,
+        num_local_experts=8,
     ),
     "olmoe": dict(
         vocab_size=50304,
@@ -63,7 +63,7 @@ TYPES: dict[str, dict[str, Any]] = {
         num_experts_per_tok=2,
         attention_bias=False,
         lm_head_bias=False,
-        num_experts=16,
+        num_local_experts=16,
     ),
     "granitemoe": dict(
         vocab_size=32000,
@@ -76,7 +76,7 @@ TYPES: dict[str, dict[str, Any]] = {
         tie_word_embeddings=False,
         attention_bias=False,
         num_experts_per_tok=2,
-        num_experts=8,
+        num_local_experts=8,
     ),
     "granitemoe_swa": dict(
         vocab_size=32000,
@@ -91,7 +91,7 @@ TYPES: dict[str, dict[str, Any]] = {
         num_experts_per_tok=2,
         shared_intermediate_size=0,
         sliding_window=128,
-        num_experts=8,
+        num_local_experts=8,
     ),
     "granitemoeshared": dict(
         vocab_size=32000,
@@ -105,7 +105,7 @@ TYPES: dict[str, dict[str, Any]] = {
         attention_bias=False,
         num_experts_per_tok=2,
         shared_intermediate_size=0,
-        num_experts=8,
+        num_local_experts=8,
     ),
     "hunyuan_v1_moe": dict(
         vocab_size=290943,
@@ -119,7 +119,7 @@ TYPES: dict[str, dict[str, Any]] = {
         attention_bias=False,
         num_experts=1,
         head_dim=None,
-        num_experts_per_tok=1,
+        moe_topk=1,
     ),
     "aria_text": dict(
         vocab_size=32000,
@@ -134,8 +134,8 @@ TYPES: dict[str, dict[str, Any]] = {
         mlp_bias=False,
         head_dim=None,
         moe_num_shared_experts=2,
-        num_experts=8,
-        num_experts_per_tok=2,
+        moe_num_experts=8,
+        moe_topk=2,
     ),
     "minimax_m2": dict(
         vocab_size=200064,
@@ -148,13 +148,14 @@ TYPES: dict[str, dict[str, Any]] = {
         max_position_embeddings=196608,
         tie_word_embeddings=False,
         num_experts_per_tok=8,
-        num_experts=256,
+        num_local_experts=256,
     ),
 }
 
 KEYS = {
-    "num_experts": ("num_local_experts", "moe_num_experts"),
-    "num_experts_per_tok": ("moe_topk",),
+    "num_experts": ("num_local_experts",),
+    "num_local_experts": ("num_experts",),
+    "moe_topk": ("num_experts_per_tok",),
 }
 
 _GRANITE = {
@@ -198,10 +199,14 @@ def read(c: Config) -> dict[str, Any]:
     """What each type adds to Mixtral."""
     kind = c.model_type
     layers = c.size("num_hidden_layers") if kind == "hunyuan_v1_moe" else 1
-    width, count, top = (_same(c, key, layers) for key in SIZES)
-    fields: dict[str, Any] = {"attention_bias": bool(c.get("attention_bias", False))}
+    width, count, top = (_same(c, names, layers) for names in SIZES)
+    fields: dict[str, Any] = {"attention_bias": bool(c.own("attention_bias", default=False))}
     if kind in ("mixtral", "phimoe", "minimax_m2"):
         fields["window"] = c.get("sliding_window", 0) or None
+    if kind == "olmoe" and c.get("head_dim", width) != c.share(
+        "hidden_size", "num_attention_heads"
+    ):
+        c.fail("head_dim", c.head_dim, "must be hidden_size / num_attention_heads")
     if kind in ("olmoe", "flex_olmo", "minimax_m2"):
         fields["qk_norm"] = "full"
     if kind == "minimax_m2":
@@ -226,11 +231,16 @@ def read(c: Config) -> dict[str, Any]:
     return c.card(gated_ffn=True, n_experts=count, top_k=top, d_expert=width, d_ff=width, **fields)
 
 
-SIZES = ("intermediate_size", "num_experts", "num_experts_per_tok")
+SIZES = (
+    ("intermediate_size",),
+    ("num_experts", "num_local_experts", "moe_num_experts"),
+    ("num_experts_per_tok", "moe_topk"),
+)
 
 
-def _same(c: Config, key: str, n: int) -> Any:
+def _same(c: Config, names: tuple[str, ...], n: int) -> Any:
     """Hunyuan may state a list with one entry a layer; its class builds equal layers."""
+    key = next((name for name in names if c.has(name)), names[0])
     values = c.per_layer(key, n)
     if any(value != values[0] for value in values):
         c.fail(key, values, "layers of different sizes are not read")

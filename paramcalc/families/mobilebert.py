@@ -1,5 +1,5 @@
-"""MobileBERT (arXiv:2004.02984): each layer squeezes the stream through a bottleneck, runs attention
-and several networks there, and widens it again; the embedding joins three neighbours."""
+"""MobileBERT (arXiv:2004.02984): each layer squeezes the stream through a bottleneck, runs
+attention and several networks there, and widens it again; the embedding joins three neighbours."""
 
 from __future__ import annotations
 

@@ -115,7 +115,7 @@ _OWN: dict[str, dict[str, str]] = {
 }
 
 
-def NAMES(c: Config) -> Names:  # noqa: N802
+def NAMES(c: Config) -> Names:
     """Each type's own."""
     return _OWN[c.model_type]
 

@@ -80,6 +80,7 @@ _WORDS = {word: word for word in _LETTERS.values()} | {
 
 def read(c: Config) -> dict[str, Any]:
     """As many layers as the list or pattern of their kinds names."""
+    c.strict = True
     c.ignore("num_hidden_layers", "attention_bias", "mamba_proj_bias", "sliding_window", "expand")
     c.ignore(
         "tie_word_embeddings",
@@ -93,7 +94,7 @@ def read(c: Config) -> dict[str, Any]:
     if c.get("num_nextn_predict_layers", 0):
         c.left_out.append("layers of multi-token prediction (num_nextn_predict_layers)")
     kinds = kinds_of(c)
-    held = {
+    held: dict[str, dict[str, Any]] = {
         "linear_attention": dict(attention=False, ffn=False, blocks=(mixer(c),)),
         "full_attention": dict(ffn=False),
         "mlp": dict(attention=False),
@@ -147,7 +148,7 @@ def mixer(c: Config) -> Mamba2:
 def experts(c: Config) -> Rows:
     """Return the experts. In a latent space their own matrices shrink; router and shared network
     read the stream."""
-    count, top, latent = c.n_routed_experts, c.num_experts_per_tok, c.moe_latent_size
+    count, top = c.n_routed_experts, c.num_experts_per_tok
     if top > count:
         c.fail("num_experts_per_tok", top, f"cannot exceed n_routed_experts = {count}", "lower it")
     d, wide, bias = c.hidden_size, c.moe_intermediate_size, c.mlp_bias
@@ -155,8 +156,9 @@ def experts(c: Config) -> Rows:
     around = MixtureOfExperts(
         "ffn", d, count, top, wide, False, bias, d_shared=shared, correction="buffer"
     )
-    if latent is None:
+    if c.moe_latent_size is None:
         return Rows(tuple(around.rows()))
+    latent = c.size("moe_latent_size")
     inner = FeedForward("ffn.experts.*", latent, wide, False, False, count, top, expert=True)
     rows: list[Row] = [row for row in around.rows() if ".experts." not in row.name]
     rows += inner.rows()

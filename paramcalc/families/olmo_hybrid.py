@@ -1,5 +1,5 @@
-"""OLMo Hybrid (allenai.org/blog/olmohybrid): gated delta nets behind a norm in three layers of four;
-in the fourth OLMo 2's attention, with norms after it."""
+"""OLMo Hybrid: gated delta nets behind a norm in three layers of four; in the fourth OLMo 2's
+attention (arXiv:2501.00656), with norms after it."""
 
 from __future__ import annotations
 
@@ -50,6 +50,7 @@ TYPES: dict[str, dict[str, Any]] = {
 
 def read(c: Config) -> dict[str, Any]:
     """Each kind of layer has two norms, one of them in the same place."""
+    c.strict = True
     c.ignore("linear_allow_neg_eigval", "linear_dt_init_floor")
     c.ignore("linear_a_log_min", "linear_a_log_max", "linear_dt_min", "linear_dt_max")
     before, after = (Norm(f"norm.{side}", (c.hidden_size,), False) for side in ("before", "after"))

@@ -52,7 +52,7 @@ KEYS = {
 _ROOTS = {"opt": "model.decoder", "xglm": "model", "biogpt": "biogpt"}
 
 
-def NAMES(c: Config) -> Names:  # noqa: N802
+def NAMES(c: Config) -> Names:
     """BART's names under each type's own root."""
     root, kind = _ROOTS[c.model_type], c.model_type
     return {

@@ -38,6 +38,7 @@ def NAMES(c: Config) -> Names:
 
 def read(c: Config) -> dict[str, Any]:
     """The language model, and the tower unless the class is the text model's."""
+    c.strict = True
     _, fields = language_model(c, "text_config", f"{c.model_type}_text")
     if _text_alone(c):
         c.leave_out("vision_config", "vision tower")

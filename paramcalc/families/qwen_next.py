@@ -55,7 +55,7 @@ TYPES: dict[str, dict[str, Any]] = {
         shared_expert_intermediate_size=512,
         num_experts_per_tok=10,
         num_experts=512,
-        mlp_only_layers=None,
+        mlp_only_layers=[],
     ),
     "qwen3_5_text": dict(
         _DELTA,
@@ -91,6 +91,7 @@ def NAMES(c: Config) -> Names:
 
 def read(c: Config) -> dict[str, Any]:
     """A dense network in Qwen 3.5's smaller models, and in the layers that Qwen3-Next lists."""
+    c.strict = True
     fields: dict[str, Any] = {"attention_bias": "qkvgo" if c.attention_bias else ""}
     kinds = mixers(c)
     if c.model_type == "qwen3_next":
@@ -104,8 +105,7 @@ def read(c: Config) -> dict[str, Any]:
         qk_norm="head",
         attention_gate="element",
         mtp=prediction(c),
-        **fields,
-        **stack(kinds),
+        **(fields | stack(kinds)),
     )
 
 

@@ -57,6 +57,7 @@ KEYS = {"attention_window_size": ("sliding_window",)}
 
 def read(c: Config) -> dict[str, Any]:
     """The stated network width counts gate and input together; every matrix of it has a bias."""
+    c.strict = True
     recurring = dict(attention=False, norms_per_layer=2, blocks=(mixer(c),))
     attending = dict(window=c.attention_window_size)
     n = c.num_hidden_layers
@@ -93,7 +94,10 @@ def mixer(c: Config) -> Rows:
             Tensor("mixer.conv", "mixer", (wide, 1, kernel), "conv", "column"),
             Tensor("mixer.conv.bias", "mixer", (wide,), "bias", "column"),
             Tensor("mixer.rates", "mixer", (wide,), "scale", "column"),
-            *(Tensor(f"mixer.{x}", "mixer", (heads, part, part), "matmul", "column") for x in gates),
+            *(
+                Tensor(f"mixer.{x}", "mixer", (heads, part, part), "matmul", "column")
+                for x in gates
+            ),
             *(Tensor(f"mixer.{x}.bias", "mixer", (heads, part), "bias", "column") for x in gates),
             Operation("mixer.recurrence", "mixer", 2 * wide, State()),
             Cache("mixer.state", wide, State(), of="state"),

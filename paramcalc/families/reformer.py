@@ -1,5 +1,5 @@
-"""Reformer (arXiv:2001.04451): two streams side by side, local or hashed attention, positions as the
-sum of two small tables, a network of its own width."""
+"""Reformer (arXiv:2001.04451): two streams side by side, local or hashed attention, positions as
+the sum of two small tables, a network of its own width."""
 
 from __future__ import annotations
 

@@ -39,6 +39,7 @@ KEYS = {"context_length": ("max_position_embeddings", "ctx_len")}
 
 def read(c: Config) -> dict[str, Any]:
     """The norm behind the embedding belongs to the first layer's block."""
+    c.strict = True
     c.ignore("rescale_every")
     d = c.hidden_size
     c.keys["context"] = "context_length"

@@ -27,8 +27,8 @@ TYPES: dict[str, dict[str, Any]] = {
         global_attn_every_n_layers=4,
         sliding_window=1024,
         attention_bias=False,
-        n_shared_experts=2,
-        first_k_dense_replace=1,
+        num_shared_experts=2,
+        num_dense_layers=1,
     ),
     "laguna": dict(
         vocab_size=100352,
@@ -63,7 +63,7 @@ TYPES: dict[str, dict[str, Any]] = {
         head_dim=192,
         v_head_dim=128,
         sliding_window=129,
-        num_experts=256,
+        n_routed_experts=256,
     ),
     "cohere2_moe": dict(
         vocab_size=256000,
@@ -82,7 +82,7 @@ TYPES: dict[str, dict[str, Any]] = {
         prefix_dense_sliding_window_pattern=1,
         prefix_dense_intermediate_size=None,
         sliding_window_pattern=4,
-        n_shared_experts=0,
+        num_shared_experts=0,
     ),
 }
 
@@ -111,6 +111,7 @@ def read(c: Config) -> dict[str, Any]:
 
 def trinity(c: Config) -> tuple[dict[str, Any], Layers]:
     """A gate as large as Q on attention's output, four norms, a stored balancing value."""
+    c.ignore("global_attn_every_n_layers")
     fields = {
         "qk_norm": "head",
         "attention_gate": "element",
@@ -118,7 +119,7 @@ def trinity(c: Config) -> tuple[dict[str, Any], Layers]:
         "router_correction": "parameter",
     }
     windows = c.windows(lambda i: (i + 1) % c.size("global_attn_every_n_layers") != 0)
-    return fields, both(windows, c.dense(c.first_k_dense_replace))
+    return fields, both(windows, c.dense(c.num_dense_layers))
 
 
 def laguna(c: Config) -> tuple[dict[str, Any], Layers]:
@@ -184,7 +185,7 @@ def command(c: Config) -> tuple[dict[str, Any], Layers]:
     def slides(i: int) -> bool:
         if i < first:
             return (i + 1) % c.size("prefix_dense_sliding_window_pattern") != 0
-        return (i - first + 1) % c.size("sliding_window_pattern") != 0
+        return (i - int(first) + 1) % c.size("sliding_window_pattern") != 0
 
     c.ignore("prefix_dense_sliding_window_pattern", "sliding_window_pattern")
     layers = both(c.windows(slides), [{**d, "d_ff": wide} if d else {} for d in c.dense(first)])

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from paramcalc import rules
 from paramcalc.blocks import Norm, Rows
 from paramcalc.blocks.linear import linear
 from paramcalc.families.config import Config, layers
@@ -64,6 +65,7 @@ def NAMES(c: Config) -> Names:
 
 def read(c: Config) -> dict[str, Any]:
     """Widths are factors of the stream's, the network's rounded up. The class never ties."""
+    c.strict = True
     c.ignore("tie_word_embeddings")
     c.ignore("add_out_norm", "norm_reduction_force_float32", "return_last_states", "chunk_size")
     c.ignore("max_inference_chunksize", "head_dim")
@@ -73,7 +75,9 @@ def read(c: Config) -> dict[str, Any]:
         c.fail("embedding_dim", c.embedding_dim, f"must be hidden_size = {d}")
     if step < 1:
         c.fail("ffn_round_up_to_multiple_of", step, "must be at least 1", "raise it")
-    n = c.get("num_blocks", c.num_hidden_layers)
+    n = c.size("num_blocks", c.num_hidden_layers)
+    if n > rules.MOST_LAYERS:
+        c.fail("num_blocks", n, f"must be at most {rules.MOST_LAYERS:,}", "lower it")
     layer = dict(norm_bias=c.use_bias, norms_per_layer=2, blocks=(mixer(c),))
     return c.card(
         n_layers=n,

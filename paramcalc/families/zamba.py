@@ -91,10 +91,13 @@ def NAMES(c: Config) -> Names:
 
 def read(c: Config) -> dict[str, Any]:
     """As many layers as the list of their kinds has."""
+    c.strict = True
     c.ignore("num_hidden_layers", "use_associative_scan", "use_conv_bias", "chunk_size", "head_dim")
     c.ignore("use_mem_eff_path", "use_mem_rope", "use_long_context", "layers_block_type")
     c.ignore("attn_layer_period", "attn_layer_offset")
-    c.ignore("hybrid_layer_ids", "kv_channels", "num_query_groups", "mamba_dt_rank", "mamba_headdim")
+    c.ignore(
+        "hybrid_layer_ids", "kv_channels", "num_query_groups", "mamba_dt_rank", "mamba_headdim"
+    )
     kinds = kinds_of(c)
     hybrids = sum(kinds)
     d = c.hidden_size
@@ -151,20 +154,16 @@ def mixer(c: Config, name: str) -> Mamba | Mamba2:
     if c.get("mamba_headdim", width) != width:
         c.fail("mamba_headdim", c.mamba_headdim, f"times n_mamba_heads = {heads} must be {inner}")
     count, bias = groups(c, "mamba_ngroups", heads), c.add_bias_linear
-    return Mamba2(
-        name, d, heads, width, count, c.mamba_d_state, c.mamba_d_conv, True, bias, bias
-    )
+    return Mamba2(name, d, heads, width, count, c.mamba_d_state, c.mamba_d_conv, True, bias, bias)
 
 
 def _widths(c: Config) -> tuple[int, int, int]:
     """What the shared attention reads, its queries' width and its keys' width."""
-    heads = c.num_attention_heads
-    into = c.attention_hidden_size or 2 * c.hidden_size
-    if heads < 1:
-        c.fail("num_attention_heads", heads, "must be at least 1", "raise it")
-    width = c.attention_head_dim or 2 * c.hidden_size // heads
-    kv = c.get("num_key_value_heads", heads)
-    if kv < 1 or heads % kv:
+    heads, wide = c.size("num_attention_heads"), 2 * c.hidden_size
+    into = c.whole("attention_hidden_size", wide)
+    width = c.whole("attention_head_dim", wide // heads)
+    kv = c.size("num_key_value_heads", heads)
+    if heads % kv:
         c.fail("num_key_value_heads", kv, f"must divide num_attention_heads = {heads}")
     return into, heads * width, kv * width
 
@@ -187,7 +186,7 @@ def shared(c: Config, hybrids: int) -> Rows:
     """
     into, q, k = _widths(c)
     d, newer = c.hidden_size, c.model_type == "zamba2"
-    wide = c.intermediate_size or 4 * d
+    wide = c.whole("intermediate_size", 4 * d)
     blocks = min(c.num_mem_blocks, hybrids) if newer else 1
     if blocks < 1:
         c.fail("num_mem_blocks", c.num_mem_blocks, "must be at least 1", "raise it")

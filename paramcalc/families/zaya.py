@@ -5,7 +5,7 @@ router is to skip."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from paramcalc.blocks import FeedForward, Norm, Rows
 from paramcalc.blocks.linear import linear
@@ -62,6 +62,7 @@ TYPES: dict[str, dict[str, Any]] = {
 
 def read(c: Config) -> dict[str, Any]:
     """Layers differ by their window alone, and the first by what its router lacks."""
+    c.strict = True
     n, d = c.num_hidden_layers, c.hidden_size
     among = {"hybrid": False, "hybrid_sliding": True}
     kinds = c.per_layer("layer_types", n, c.get("layer_types", "hybrid"))
@@ -103,9 +104,13 @@ def attention(c: Config, sight: Sight) -> Rows:
     if kv < 1 or heads % kv:
         c.fail("num_key_value_heads", kv, f"must divide num_attention_heads = {heads}")
     bias, half = c.attention_bias, kv * width // 2
-    channels, own = (heads + kv) * width, "attention"
+    channels = (heads + kv) * width
+    own: Literal["attention"] = "attention"
     parts = (("q", heads * width), ("k", kv * width), ("v", half), ("v_before", half))
-    convolutions = (("conv", (channels, 1, c.cca_time0)), ("conv_heads", (channels, width, c.cca_time1)))
+    convolutions = (
+        ("conv", (channels, 1, c.cca_time0)),
+        ("conv_heads", (channels, width, c.cca_time1)),
+    )
     back = c.cca_time0 + c.cca_time1 - 2
     return Rows(
         (

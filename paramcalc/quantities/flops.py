@@ -12,7 +12,7 @@ from collections.abc import Callable
 from paramcalc.layout import is_literal
 from paramcalc.ledger import Ledger
 from paramcalc.numbers import Num, ceil_div, maximum
-from paramcalc.sight import Blocks, Causal, Chunk, Compressed, all_pairs
+from paramcalc.sight import Blocks, BothCompressed, Causal, Chunk, Compressed, all_pairs
 
 
 def matmul_per_token(ledger: Ledger) -> Num:
@@ -81,7 +81,7 @@ def crossover(ledger: Ledger) -> Num | None:
     ``equal_at`` takes them.
     """
     matmuls = matmul_per_token(ledger)
-    if any(isinstance(o.sight, Compressed) for o in ledger.operations):
+    if any(isinstance(o.sight, Compressed | BothCompressed) for o in ledger.operations):
         return _stepwise(ledger, matmuls)
     chunks = {o.sight.size for o in ledger.operations if isinstance(o.sight, Chunk | Blocks)}
     start = equal_at(ledger, matmuls)  # as if each token were the last of its chunk

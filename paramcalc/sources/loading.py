@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from paramcalc.errors import FileError, InputError, SpecError, UnknownPreset, printable
-from paramcalc.model import Model
+from paramcalc.model import Model, spec_of
 
 if TYPE_CHECKING:
     from paramcalc.spec import ModelSpec
@@ -171,18 +171,3 @@ def _exists(text: str) -> bool:
         return os.path.exists(text)
     except (OSError, ValueError):  # too long, or an embedded null character
         return False
-
-
-def spec_of(data: dict[str, Any], where: str) -> ModelSpec:
-    """Return the checked spec of a dict of fields. Raises ``SpecError`` naming ``where``."""
-    from pydantic import ValidationError
-
-    from paramcalc import spelling
-    from paramcalc.spec import ModelSpec
-
-    try:
-        return ModelSpec.model_validate(data)
-    except ValidationError as error:
-        raise SpecError(f"{where}: {spelling.explain(error)}") from None
-    except RecursionError:
-        raise SpecError(f"{where}: nested too deeply for a specification; flatten it") from None

@@ -270,6 +270,8 @@ def _sees(sight: Any) -> str:
         "Sparse": "the top k",
         "Both": "all",
         "BothWindow": "a window on both sides",
+        "BothChunk": "its chunk, on both sides",
+        "BothCompressed": "all blocks",
         "Compressed": "blocks before it",
         "Blocks": "the best blocks",
         "State": "its state",

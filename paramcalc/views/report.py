@@ -183,17 +183,18 @@ class Report(Answers):
                 ("", "left"),
                 ("layers", "right"),
                 ("first token", "right"),
-                (f"the token after {self.at.n:,}", "right"),
+                ("next", "right"),
                 (f"{self.at.n:,} tokens", "right"),
-                (f"{self.kv_dtype.name}", "right"),
+                (self.kv_dtype.name, "right"),
             ],
         )
         kinds = self.model.memory.cache_by_kind(self.at.n)
         if [row.kind for row in kinds] in ([], ["full"]):
             return section
         for row in kinds:
-            size = Size(row.elements * self.kv_dtype.bits // 8)
+            size = Size(row.elements * self.kv_dtype.bits // 8, brief=True)
             section.add(row.kind, row.layers, row.first, row.following, row.elements, size)
+        section.notes.append(f"next: what the token after {self.at.n:,} adds")
         return section
 
     def _columns(self, heading: str, unit: str = "") -> list[tuple[str, str]]:
@@ -245,7 +246,8 @@ class Report(Answers):
                 ("error", "right"),
             ],
         )
-        for r in shape.rules_of_thumb(self.model.spec.d_model, self.model.plan, self.model.ledger, self.at.n):
+        model = self.model
+        for r in shape.rules_of_thumb(model.spec.d_model, model.plan, model.ledger, self.at.n):
             section.add(r.name, r.gives, r.exact, Share(r.error, signed=True))
         section.notes.append(
             "12 L d² for parameters outside embedding and head; 2 N n and 6 N n for"

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from paramcalc.blocks import Attention, FeedForward, LatentAttention, MixtureOfExperts
+from paramcalc.blocks.again import opened
 from paramcalc.build import Layers
 from paramcalc.model import Model
-from paramcalc.sight import Blocks, BothWindow, Chunk, Sight, Sparse, Window
+from paramcalc.sight import Blocks, BothChunk, BothWindow, Chunk, Sight, Sparse, Window
 
 
 def headline(model: Model, base: Model | None) -> str:
@@ -21,7 +22,8 @@ def headline(model: Model, base: Model | None) -> str:
         text += f"  ({total - base.params.total:+,}"
         if active != total or base.params.active != base.params.total:
             text += f"; active {active - base.params.active:+,}"
-        text += f" against {'the file' if base.reading else 'the preset' if base.name == model.name else base.name})"
+        same = "the file" if base.reading else "the preset"
+        text += f" against {same if base.name == model.name else base.name})"
     return text
 
 
@@ -44,7 +46,7 @@ def words(model: Model) -> list[str]:
 
 def _blocks(model: Model, *kinds: type) -> Iterator[object]:
     for layer in model.plan.layers:
-        for block in layer.blocks:
+        for block in opened(layer.blocks):
             if isinstance(block, kinds) and getattr(block, "name", "") != "cross_attention":
                 yield block
 
@@ -65,7 +67,7 @@ def _sights(layers: tuple[Layers, ...]) -> list[str]:
     """How many layers see how much, if any sees less than everything before it."""
     counts: dict[str, int] = {}
     for layer in layers:
-        for block in layer.blocks:
+        for block in opened(layer.blocks):
             if isinstance(block, Attention | LatentAttention) and block.name == "attention":
                 text = _seen(block.sight)
                 counts[text] = counts.get(text, 0) + layer.n_layers
@@ -77,7 +79,7 @@ def _sights(layers: tuple[Layers, ...]) -> list[str]:
 def _seen(sight: Sight) -> str:
     if isinstance(sight, Window | BothWindow):
         return f"sliding {sight.size:,}"
-    if isinstance(sight, Chunk):
+    if isinstance(sight, Chunk | BothChunk):
         return f"chunked {sight.size:,}"
     return f"sparse {sight.most:,}" if isinstance(sight, Sparse | Blocks) else "full"
 
@@ -91,6 +93,8 @@ def _heads(block: object) -> str:
 
 
 def _network(block: object) -> str:
+    if isinstance(block, FeedForward) and block.expert:
+        return f"{block.copies:,} experts of {block.d_ff:,}, top {block.active:,}"
     if isinstance(block, FeedForward):
         return f"d_ff {block.d_ff:,}{' gated' if block.gated else ''}"
     assert isinstance(block, MixtureOfExperts)

@@ -274,7 +274,7 @@ BAD = {
     "deepseek-v3 --set mla=null --kv 3": "paramcalc: n_kv_heads = 3: must divide n_heads = 128",
     "deepseek-v3 --kv 8": "paramcalc: n_kv_heads = 8: has no meaning with latent attention",
     "none.yaml": "paramcalc: none.yaml: no such file or directory",
-    ".": "paramcalc: .: is a directory; name a YAML file or a preset",
+    ".": "paramcalc: .: is a directory without a config.json; name a file",
 }
 
 

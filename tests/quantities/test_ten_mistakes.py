@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+from safetensors.numpy import save_file
+
+from paramcalc.audit.packed import unpacked
 from paramcalc.quantities.components import parts
+from paramcalc.sources.contents import read_file
 from paramcalc.views.tables import Size
 from tests.conftest import preset
 
@@ -59,3 +67,27 @@ def test_gb_is_not_gib() -> None:
     assert str(Size(80 * 10**9)) == "80.00 GB      74.51 GiB"
     assert str(Size(80 * 2**30)) == "85.90 GB      80.00 GiB"
     assert str(Size(131_072)) == "131.07 kB     128.00 KiB"
+
+
+def test_packed_quantized_tensors_count_their_true_elements(tmp_path: Path) -> None:
+    packed = {
+        "model.layers.0.mlp.up_proj.qweight": np.zeros((8, 96), np.int32),  # 8 words of 8 x 4 bits
+        "model.layers.0.mlp.up_proj.qzeros": np.zeros((2, 12), np.int32),
+        "model.layers.0.mlp.up_proj.scales": np.zeros((2, 96), np.float16),
+    }
+    save_file(packed, tmp_path / "model.safetensors")
+    (held,) = unpacked(read_file(tmp_path / "model.safetensors"))
+    assert held.shape == (96, 64)
+    assert held.elements == 6144  # not the 768 packed words, nor 984 with zeros and scales
+    assert held.n_bytes == 4 * 8 * 96 + 4 * 2 * 12 + 2 * 2 * 96
+    assert held.stored_as == "int4 (GPTQ)"
+
+
+def test_a_peak_with_sparsity_is_twice_the_dense_one() -> None:
+    # H100 SXM: 1,979 TFLOP/s in BF16 "with sparsity" (NVIDIA's datasheet), 989.5 dense
+    flops = preset("llama3-8b").flops
+    asked = flops.mfu(10_000, 1_979_000_000_000_000, 8192, with_sparsity=True)
+    assert asked == flops.mfu(10_000, 989_500_000_000_000, 8192)
+    # 3 x (matmuls + attention at the mean of 4,096.5 positions), by hand
+    token = 3 * (15_009_316_864 + 4 * 32 * 32 * 128 * Fraction(8193, 2))
+    assert asked == Fraction(10_000) * token / 989_500_000_000_000

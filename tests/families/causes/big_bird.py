@@ -7,7 +7,7 @@ from tests.families.causes import Cause
 
 
 def sparse(model: Model, n: int, tower: str = "") -> int:
-    """The first and last blocks see everything, those beside them 4 + r blocks, all others 5 + r."""
+    """The first and last blocks see everything, those beside them 4 + r blocks, others 5 + r."""
     assert model.reading is not None
     config = {"block_size": 64, "num_random_blocks": 3, **model.reading.data}
     block, random = config["block_size"], config["num_random_blocks"]

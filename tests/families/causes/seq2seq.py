@@ -5,6 +5,7 @@ from __future__ import annotations
 from paramcalc.ledger import Operation, Tensor
 from paramcalc.model import Model
 from paramcalc.numbers import ceil_div
+from paramcalc.sight import BothChunk
 from tests.families.causes import Cause
 
 
@@ -18,19 +19,26 @@ def _matmuls(rows: list[object], stream: str) -> int:
     return sum(r.flops for r in rows if isinstance(r, Tensor) and r.stream == stream)
 
 
+_PEGASUS_X = {"block_size": 512, "num_global_tokens": 32, "stagger_local_blocks": True}
+
+
 def global_tokens(model: Model, n: int) -> int:
     """Pegasus-X: padded to blocks, 32 tokens more, and attention inside blocks and to those; every
     second layer shifts its blocks by half of one, which adds a block to its attention."""
     assert model.reading is not None
-    config = {"block_size": 512, "num_global_tokens": 32, **model.reading.data}
+    config = {**_PEGASUS_X, **model.reading.data}
     block, more = config["block_size"], config["num_global_tokens"]
     padded = ceil_div(n, block) * block
     rows = _layers(model, "encoder")
-    pairs = padded * (block + more) + more * (padded + more) - n * n
-    work = sum(r.copies * r.flops_per_pair for r in rows if isinstance(r, Operation))
+    pairs = padded * (block + more) + more * (padded + more) - n * (n + more)
+    local = (r for r in rows if isinstance(r, Operation) and isinstance(r.sight, BothChunk))
+    work = sum(r.copies * r.flops_per_pair for r in local)
     own = sum(r.flops for r in rows if isinstance(r, Tensor) and r.role == "attention")
     shifted = own * block + work * (block * (block + more) + more * block)
-    return (padded - n + more) * _matmuls(rows, "source") + work * pairs + shifted // 2
+    assert model.spec.encoder is not None
+    layers = model.spec.encoder.n_layers
+    some = layers // 2 if config["stagger_local_blocks"] else 0
+    return (padded - n + more) * _matmuls(rows, "source") + work * pairs + shifted * some // layers
 
 
 def streams(model: Model, n: int) -> int:
