@@ -17,9 +17,9 @@ HEAD = """\
 # Conformance: every model type against the framework's own classes
 Each row is one class of transformers 5.24.0, built from its type's default configuration on the
 meta device and counted (`tests/golden/types.jsonl`). Made by `python tools/conformance.py`; the
-same comparisons are tests (`tests/families/test_conformance.py`), over these rows, {released} released
-configurations read from the keys that the release wrote, and {varied} with shape-changing keys
-changed.
+same comparisons are tests (`tests/families/test_conformance.py`), over these rows, {released}
+released configurations read from the keys that the release wrote, and {varied} with shape-changing
+keys changed.
 
 | | exact | of |
 |---|---|---|

@@ -9,7 +9,8 @@ Needs torch and transformers, which no test does:
 
 One JSON object a line: ``model_type``, ``arch``, ``config``, ``params`` (a tied tensor once,
 buffers out), ``tensors`` ([name with {i} for a layer, shape, how many]) and, with
-``--flops 128,1024``, ``forward_flops``: the matmul FLOPs of one sequence, attention eager, top-k experts.
+``--flops 128,1024``, ``forward_flops``: the matmul FLOPs of one sequence, attention eager,
+top-k experts.
 """
 
 from __future__ import annotations

@@ -42,13 +42,12 @@ def read(c: Config) -> dict[str, Any]:
     """Version 1.5 may have a head for fewer words than its embedding."""
     xielu = (vector(f"mlp.act_fn.alpha_{x}", "ffn", 1) for x in "pn")
     fields: dict[str, Any] = {}
-    words = c.get("output_vocab_size", 0)
-    if words and words != c.vocab_size:
+    words = c.size("output_vocab_size", c.vocab_size)
+    if words != c.vocab_size:
         head = matrix("lm_head.weight", "head", words, c.hidden_size, "vocab")
         fields = {"head": "none", "outer": (Rows((head,)),)}
         c.ignore("tie_word_embeddings")
     return c.card(
-        head_dim=None,
         attention_bias=c.attention_bias,
         qk_norm="head",
         blocks=(Rows(tuple(xielu)),),

@@ -130,6 +130,7 @@ _UNSHAPED = (
     " encoder_attention_heads encoder_ffn_dim max_source_positions num_mel_bins"
     " encoder_no_repeat_ngram_size begin_suppress_tokens classifier_proj_size mask_feature_length"
     " mask_time_length mask_time_min_masks median_filter_width use_weighted_layer_sum"
+    " apply_spec_augment"
 )
 """Keys that the decoder alone has no use for, and some of other tasks."""
 
@@ -236,10 +237,15 @@ def positions(kind: Kind, length: int) -> dict[str, Any]:
 
 
 def unfed(c: Config, biases: str, heads: str = "decoder_attention_heads") -> Rows:
-    """The cross attention and its norm, which a decoder alone stores and never runs."""
+    """The cross attention and its norm, which a decoder alone stores and never runs; TrOCR's reads
+    an image encoder's width."""
     d, width = c.hidden_size, c.share("hidden_size", heads)
-    n = d // width
-    cross = Attention("cross_attention", d, n, n, width, width, Both(), biases, cross=True)
+    n, source = d // width, d
+    if c.model_type == "trocr":
+        source = c.whole("cross_attention_hidden_size", d)
+    cross = Attention(
+        "cross_attention", d, n, n, width, width, Both(), biases, cross=True, d_source=source
+    )
     return idle((*cross.rows(), *Norm("cross_norm", (d,), True).rows()))
 
 

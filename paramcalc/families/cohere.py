@@ -33,6 +33,8 @@ TYPES: dict[str, dict[str, Any]] = {
         max_position_embeddings=8192,
         tie_word_embeddings=True,
         attention_bias=False,
+        sliding_window=4096,
+        layer_types=None,
     ),
 }
 

@@ -165,6 +165,13 @@ class Config:
             self.fail(key, value, "must be a whole number")
         return int(value)
 
+    def factor(self, key: str) -> float:
+        """Return a number above 0 that a width is multiplied by. Raises ``ConfigError``."""
+        value = getattr(self, key)
+        if type(value) not in (int, float) or not 0 < value <= rules.MOST_COUNT:
+            self.fail(key, value, "must be a number above 0")
+        return float(value)
+
     def choose(self, key: str, value: Any, among: Mapping[str, Any]) -> Any:
         """Return what a word stands for. Raises ``ConfigError`` for one that is not known."""
         if not isinstance(value, str) or value not in among:

@@ -50,19 +50,20 @@ KEYS = {"head_dim": ("dim_head",), "intermediate_size": ("dim_ff",)}
 def read(c: Config) -> dict[str, Any]:
     """The prompts' rows stand behind the words' in one table, so the head is a matrix of its own
     whatever the config says. A text's own prompt counts among its tokens."""
-    d, heads = c.hidden_size, c.num_attention_heads
+    d, heads = c.size("hidden_size"), c.size("num_attention_heads")
     width = c.get("head_dim") or c.share("hidden_size", "num_attention_heads")
     c.ignore("position_bias_max_distance", "tie_word_embeddings")
+    prompts, segments = c.size("prompt_types") * c.size("prompt_length"), c.size("segment_types")
     tables = (
-        Tensor("prompts", "embedding", (c.prompt_types * c.prompt_length, d), "lookup", "vocab"),
-        Tensor("segments", "embedding", (c.segment_types, d), "lookup"),
+        Tensor("prompts", "embedding", (prompts, d), "lookup", "vocab"),
+        Tensor("segments", "embedding", (segments, d), "lookup"),
     )
     return c.card(
         context=None,
         n_kv_heads=None,
         head_dim=width,
         gated_ffn=True,
-        relative_buckets=c.segment_types**2 + c.position_bias_num_buckets,
+        relative_buckets=segments**2 + c.size("position_bias_num_buckets"),
         attention=False,
         norms_per_layer=2,
         blocks=(Attention("attention", d, heads, heads, width, width, Both()),),

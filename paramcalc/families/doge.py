@@ -73,8 +73,9 @@ def attention(c: Config) -> tuple[Block, ...]:
     width = c.head_dim or c.share("hidden_size", "num_attention_heads")
     if heads % kv:
         c.fail("num_key_value_heads", kv, f"must divide num_attention_heads = {heads}")
-    window = c.get("sliding_window")
-    sight: Sight = Window(window) if window else Sparse(c.size("keep_window_size"))
+    sight: Sight = Sparse(c.size("keep_window_size"))
+    if c.get("sliding_window"):
+        sight = Window(c.size("sliding_window"))
     biases = "qkvo" if c.attention_bias else ""
     chosen = (
         vector("attention.decay", "attention", kv),

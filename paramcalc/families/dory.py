@@ -43,7 +43,7 @@ def read(c: Config) -> dict[str, Any]:
     kinds, runs = sections(c)
     modes = {"per_loop": True, "last_loop": False}
     each_loop = c.choose("recurrent_kv_cache_mode", c.recurrent_kv_cache_mode, modes)
-    sights = {"full_attention": Causal(), "sliding_attention": Window(c.sliding_window)}
+    sights = {"full_attention": Causal(), "sliding_attention": Window(c.size("sliding_window"))}
     each = []
     for kind, times in zip(kinds, runs, strict=True):
         blocks = layer(c, c.choose("layer_types", kind, sights))
@@ -67,18 +67,16 @@ def sections(c: Config) -> tuple[list[Any], list[int]]:
     A release counts attention and network as two layers, and lists the latter as ``mlp``. Sections
     longer than the model overlap: a layer that two of them hold runs in both.
     """
-    n, first, last = c.num_hidden_layers, c.n_input_layers, c.n_output_layers
+    n, first, last = c.size("num_hidden_layers"), c.n_input_layers or 0, c.n_output_layers or 0
     middle, kinds = c.get("n_recurrent_layers"), c.get("layer_types")
     if isinstance(kinds, list) and "mlp" in kinds:
         n, first, last, kinds = n // 2, first // 2, last // 2, kinds[::2]
-        middle = None if middle is None else middle // 2
+        middle = middle // 2 if type(middle) is int else middle
     if kinds is None:
         kinds = ["sliding_attention" if (i + 1) % 4 else "full_attention" for i in range(n)]
-    rest, loops = n - first - last, c.n_recurrent_loops
+    rest, loops = n - first - last, c.size("n_recurrent_loops")
     if last > n or middle not in (None, rest):
         c.fail("n_recurrent_layers", middle, f"{first} before and {last} after do not make {n}")
-    if loops < 1:
-        c.fail("n_recurrent_loops", loops, "must be at least 1", "raise it")
     inside = range(first, first + rest)
     runs = [(i < first) + loops * (i in inside) + (i >= n - last) for i in range(n)]
     return c.per_layer("layer_types", n, kinds), runs
@@ -87,7 +85,8 @@ def sections(c: Config) -> tuple[list[Any], list[int]]:
 def layer(c: Config, sight: Sight) -> tuple[Any, ...]:
     """Return a layer's blocks: gated attention, a gated network, and the learned scales of Q and
     K, of both gates and of both steps along the stream."""
-    d, ff, heads = c.hidden_size, c.intermediate_size, c.num_attention_heads
+    d, ff = c.size("hidden_size"), c.size("intermediate_size")
+    heads = c.size("num_attention_heads")
     width = c.head_dim or c.share("hidden_size", "num_attention_heads")
     scales = (
         vector("lambda_1", "residual", d),

@@ -144,9 +144,9 @@ Parts = tuple[dict[str, Any], Layers]
 
 def flint(c: Config) -> Parts:
     """The first two layers see everything and have no experts, unless the config lists others."""
-    last = c.num_hidden_layers - 1
+    last = c.size("num_hidden_layers") - 1
     windows = c.windows(lambda i: i >= 2 and i % 4 != 1 and i != last)
-    only, step = c.get("mlp_only_layers", [0, 1]), c.decoder_sparse_step
+    only, step = c.get("mlp_only_layers", [0, 1]), c.whole("decoder_sparse_step", 0)
     if not isinstance(only, list):
         c.fail("mlp_only_layers", only, "must list the numbers of layers")
     if not c.num_experts:
@@ -157,7 +157,7 @@ def flint(c: Config) -> Parts:
 
 def beam(c: Config) -> Parts:
     """A gate as large as Q, and one value a head beside it; the last layer sees everything."""
-    last = c.num_hidden_layers - 1
+    last = c.size("num_hidden_layers") - 1
     bias = vector("self_attn.gate_bias", "attention", c.num_attention_heads)
     fields = {
         "attention_gate": "element",
@@ -179,7 +179,7 @@ LARA = ("linear", "sliding", "linear", "full", "sliding")
 
 def lara(c: Config) -> Parts:
     """Delta nets, windows and full attention in turn; all have experts."""
-    n = c.num_hidden_layers
+    n = c.size("num_hidden_layers")
     fields: dict[str, dict[str, Any]] = {
         "linear_attention": delta(c),
         "sliding_attention": {"window": c.sliding_window},

@@ -9,7 +9,7 @@ from paramcalc.blocks.rows import Rows, matrix, scale, vector
 from paramcalc.families.config import Config
 from paramcalc.families.names import Names
 from paramcalc.ledger import Operation, Role, Row, Tensor
-from paramcalc.sight import Both
+from paramcalc.sight import Both, State
 
 _LAYER = "funnel.encoder.blocks"
 
@@ -60,12 +60,15 @@ def NAMES(c: Config) -> Names:
 def read(c: Config) -> dict[str, Any]:
     """Layers of a block run ``block_repeats`` times and are stored once.
 
-    FLOPs are those of a token that passes every layer; the class pools, and computes less.
+    FLOPs are those of a sequence that keeps its length; each block after the first halves it, so
+    the class computes less.
     """
-    sizes = c.block_sizes
-    repeats = c.get("block_repeats") or [1] * len(sizes)
-    if len(repeats) != len(sizes):
-        c.fail("block_repeats", repeats, f"must have {len(sizes)} entries")
+    c.strict = True
+    sizes = c.get("block_sizes", [])
+    repeats = c.per_layer("block_repeats", len(sizes), c.get("block_repeats") or 1)
+    for key, values in (("block_sizes", sizes), ("block_repeats", repeats)):
+        if not values or not all(type(value) is int and value > 0 for value in values):
+            c.fail(key, values, "must be whole numbers of at least 1")
     layers: list[dict[str, Any]] = []
     for number, (size, times) in enumerate(zip(sizes, repeats, strict=True)):
         rows = _rows(c, f"block{number}.", times)
@@ -97,7 +100,7 @@ def _rows(c: Config, at: str, times: int) -> list[Row]:
         for x in ("r_w_bias", "r_r_bias", "r_s_bias")
     ]
     rows += [
-        Tensor(f"{own}.r_kernel", "attention", (d, heads, width), "matmul", runs=0),
+        Tensor(f"{own}.r_kernel", "attention", (d, heads, width), "matmul", runs=2),
         vector(f"{own}.seg_embed", "attention", 2, heads, width),
         matrix(f"{own}.q_head.weight", "attention", every, d),
     ]
@@ -112,7 +115,12 @@ def _rows(c: Config, at: str, times: int) -> list[Row]:
         rows += [matrix(f"{name}.weight", part, out, into), vector(f"{name}.bias", part, out)]
     for name in (f"{own}.layer_norm", "ffn.layer_norm"):
         rows += [scale(f"{name}.weight", d), vector(f"{name}.bias", "norm", d)]
-    rows += [Operation(f"{own}.{x}", "attention", 2 * every, Both()) for x in ("scores", "values")]
+    rows += [
+        Operation(f"{own}.scores", "attention", 2 * every, Both()),
+        Operation(f"{own}.values", "attention", 2 * every, Both()),
+        Operation(f"{own}.distances", "attention", 4 * every, Both()),  # 2 n of them
+        Operation(f"{own}.segments", "attention", 4 * every, State()),  # the same, or another
+    ]
     if not at:
         return rows
     return [_placed(row._replace(name=at + row.name), times) for row in rows]

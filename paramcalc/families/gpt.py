@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from paramcalc.families.bart import unfed
 from paramcalc.families.config import Config, Layers, stack
 from paramcalc.families.names import Names
 
@@ -98,6 +99,11 @@ _GPT2 = {
     "attention.o": "attn.c_proj T",
     "ffn.up": "mlp.c_fc T",
     "ffn.down": "mlp.c_proj T",
+    "cross_norm": "ln_cross_attn",
+    "cross_attention.q": "crossattention.q_attn T",
+    "cross_attention.k": "crossattention.c_attn T",
+    "cross_attention.v": "crossattention.c_attn T",
+    "cross_attention.o": "crossattention.c_proj T",
 }
 _PLAIN = {key: name.removesuffix(" T") for key, name in _GPT2.items()}
 _OUT = {"attention.o": "attn.out_proj", "ffn.up": "mlp.fc_in", "ffn.down": "mlp.fc_out"}
@@ -136,8 +142,10 @@ def read(c: Config) -> dict[str, Any]:
     c.ignore("num_key_value_heads", "scale_attention_softmax_in_fp32", "attention_layers", "afn")
     d_ff = c.get("intermediate_size") or None
     fields: dict[str, Any] = {"head_dim": None, "n_kv_heads": None, "d_ff": d_ff}
-    if kind == "gpt2" and c.get("add_cross_attention", False):
-        c.left_out.append("cross attention (add_cross_attention)")
+    if kind in ("gpt2", "gpt_bigcode") and c.add_cross_attention:
+        if kind == "gpt_bigcode" and c.multi_query:
+            c.fail("add_cross_attention", True, "needs multi_query: false")
+        fields |= {"blocks": (unfed(c, "qkvo", "num_attention_heads"),), "norms_per_layer": 2}
     if kind == "openai-gpt":  # always four times the width, and no norm at the end
         fields |= {"d_ff": None, "final_norm": False}
     if kind == "gpt_bigcode":
@@ -154,13 +162,15 @@ def read(c: Config) -> dict[str, Any]:
 
 def local(c: Config) -> Layers:
     """GPT-Neo's layers: ``attention_types`` pairs a pattern of global and local with a number."""
+    n = c.size("num_hidden_layers")
+    stated = c.get("attention_types") or [[["global", "local"], n // 2]]
     kinds: list[str] = []
-    for entry in c.get("attention_types") or [[["global", "local"], c.num_hidden_layers // 2]]:
+    for entry in stated if isinstance(stated, list) else [stated]:
         try:
             pattern, times = entry
-            kinds += [str(kind) for kind in pattern] * times
+            kinds += [str(kind) for kind in pattern] * min(times, n + 1)
         except (TypeError, ValueError):
             c.fail("attention_types", entry, "must pair a list of kinds with a number")
     words = {"global": {}, "local": {"window": c.window_size}}
-    listed = c.per_layer("attention_types", c.num_hidden_layers, kinds)
+    listed = c.per_layer("attention_types", n, kinds)
     return [dict(c.choose("attention_types", kind, words)) for kind in listed]

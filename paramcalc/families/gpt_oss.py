@@ -32,6 +32,7 @@ TYPES: dict[str, dict[str, Any]] = {
         tie_word_embeddings=False,
         max_position_embeddings=131072,
         num_experts_per_tok=4,
+        sliding_window=128,
         attention_bias=True,
         num_experts=128,
     ),

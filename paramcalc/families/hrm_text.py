@@ -49,7 +49,7 @@ def read(c: Config) -> dict[str, Any]:
     fields: dict[str, Any] = {}
     if c.num_layers_per_stack is not None:
         c.ignore("num_hidden_layers")
-        fields["n_layers"] = c.num_layers_per_stack
+        fields["n_layers"] = c.size("num_layers_per_stack")
         c.keys["n_layers"] = "num_layers_per_stack"
     return c.card(
         gated_ffn=True,

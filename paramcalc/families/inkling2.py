@@ -116,6 +116,7 @@ def read(c: Config) -> dict[str, Any]:
     kinds: Layers = []
     for i, slide in enumerate(sliding):
         blocks, label = layer(c, slide, i == 0), "sliding" if slide else "full"
+        label = "first" if i == 0 else f"{label}-after" if i >= stop else label
         if start <= i < stop:
             blocks = (Again(blocks, passes), Again((gates(c),), passes - 1))
             label += "-looped"

@@ -129,16 +129,14 @@ def read(c: Config) -> dict[str, Any]:
 
 def adjusted(c: Config) -> int:
     """Two thirds of the stated width, times a factor and rounded up, unless that is off."""
-    width = c.get("block_ff_dim", c.intermediate_size)
+    width = c.size("block_ff_dim", c.intermediate_size)
     if not c.block_auto_adjust_ff_dim:
-        return int(width)
+        return width
     width = int(2 * width / 3)
     if c.block_ffn_dim_multiplier is None:
         return width
-    step = int(c.block_multiple_of)
-    if step < 1:
-        c.fail("block_multiple_of", step, "must be at least 1", "raise it")
-    return -(-int(c.block_ffn_dim_multiplier * width) // step) * step
+    step = c.size("block_multiple_of")
+    return -(-int(c.factor("block_ffn_dim_multiplier") * width) // step) * step
 
 
 def mixers(c: Config) -> Layers:

@@ -203,12 +203,15 @@ def read(c: Config) -> dict[str, Any]:
     fields: dict[str, Any] = {"attention_bias": bool(c.own("attention_bias", default=False))}
     if kind in ("mixtral", "phimoe", "minimax_m2"):
         fields["window"] = c.get("sliding_window", 0) or None
-    if kind == "olmoe" and c.get("head_dim", width) != c.share(
-        "hidden_size", "num_attention_heads"
-    ):
+    own = c.share("hidden_size", "num_attention_heads") if kind == "olmoe" else None
+    if own is not None and c.get("head_dim", own) != own:
         c.fail("head_dim", c.head_dim, "must be hidden_size / num_attention_heads")
     if kind in ("olmoe", "flex_olmo", "minimax_m2"):
         fields["qk_norm"] = "full"
+    if kind == "olmoe":
+        even = c.share("hidden_size", "num_attention_heads")
+        if c.get("head_dim", even) != even:  # its norms on Q and K take no other
+            c.fail("head_dim", c.head_dim, f"must be hidden_size / num_attention_heads = {even}")
     if kind == "minimax_m2":
         fields["router_correction"] = "buffer"
     if kind == "phimoe":
@@ -240,7 +243,8 @@ SIZES = (
 
 def _same(c: Config, names: tuple[str, ...], n: int) -> Any:
     """Hunyuan may state a list with one entry a layer; its class builds equal layers."""
-    key = next((name for name in names if c.has(name)), names[0])
+    stated = [name for name in names if c.has(name)]
+    key = next(iter(stated or [name for name in names if c.get(name)]), names[0])
     values = c.per_layer(key, n)
     if any(value != values[0] for value in values):
         c.fail(key, values, "layers of different sizes are not read")

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from paramcalc.blocks.rows import Rows, scale, vector
+from paramcalc.blocks.rows import Rows, idle, scale, vector
 from paramcalc.families.config import Config
 from paramcalc.ledger import Operation, Role, Row, Tensor
 from paramcalc.sight import Both
@@ -56,10 +56,14 @@ def _norm(name: str, size: int) -> Iterator[Row]:
 
 def read(c: Config) -> dict[str, Any]:
     """Everything inside a layer is spelled out."""
+    c.strict = True
     d, narrow, vocab = c.hidden_size, c.embedding_size, c.vocab_size
     tied = bool(c.tie_word_embeddings)
     joined = narrow * (3 if c.trigram_input else 1)
-    c.ignore("classifier_activation", "true_hidden_size")
+    c.ignore("classifier_activation", "true_hidden_size", "intra_bottleneck_size")
+    project = list(_dense(f"{_OWN}.embedding_transformation", "embedding", d, joined))
+    if narrow == d and not c.trigram_input:  # stored and passed by
+        project = [*idle(project).items]
     c.size("num_attention_heads")
     outer: list[Row] = [
         Tensor(f"{_OWN}.word_embeddings.weight", "embedding", (vocab, narrow), "lookup", "vocab"),
@@ -72,7 +76,7 @@ def read(c: Config) -> dict[str, Any]:
         Tensor(
             f"{_OWN}.token_type_embeddings.weight", "embedding", (c.type_vocab_size, d), "lookup"
         ),
-        *_dense(f"{_OWN}.embedding_transformation", "embedding", d, joined),
+        *project,
         *_norm(f"{_OWN}.LayerNorm", d),
         *_dense("cls.predictions.transform.dense", "head", d, d),
         *_norm("cls.predictions.transform.LayerNorm", d),

@@ -157,12 +157,10 @@ def gpt_neox(c: Config) -> dict[str, Any]:
 
 def japanese(c: Config) -> dict[str, Any]:
     """No biases but one, after attention in the last layer."""
-    last = Rows((vector("attention.dense_bias", "attention", c.hidden_size),))
-    n = c.num_hidden_layers
+    d, n = c.size("hidden_size"), c.size("num_hidden_layers")
+    last = Rows((vector("attention.dense_bias", "attention", d),))
     layers = [{"blocks": (last,)}] if n == 1 else [{"repeat": n - 1}, {"blocks": (last,)}]
-    return c.card(
-        d_ff=int(c.hidden_size * c.intermediate_multiple_size), norm="layer", layers=layers
-    )
+    return c.card(d_ff=d * c.size("intermediate_multiple_size"), norm="layer", layers=layers)
 
 
 def bloom(c: Config) -> dict[str, Any]:
@@ -184,23 +182,23 @@ def persimmon(c: Config) -> dict[str, Any]:
 
 def fuyu(c: Config) -> dict[str, Any]:
     """Fuyu: Persimmon, and one matrix that turns an image's patches into tokens."""
-    text = c.sub("text_config", TYPES["persimmon"])
-    text.keys = c.keys
-    patch = c.get("patch_size", 30) ** 2 * c.get("num_channels", 3)
-    d = text.hidden_size
+    text = c.part("text_config", TYPES["persimmon"], model_type="persimmon", main=True)
+    patch = c.size("patch_size", 30) ** 2 * c.size("num_channels", 3)
+    d = text.size("hidden_size")
     c.ignore("image_size")
     rows = (
         Tensor("model.vision_embed_tokens.weight", "tower", (d, patch), stream="tower"),
         Tensor("model.vision_embed_tokens.bias", "tower", (d,), "bias", stream="tower"),
     )
-    tied = c.get("tie_word_embeddings", False)
-    return persimmon(text) | {"tie_embeddings": tied, "outer": (Rows(rows),)}
+    fields = persimmon(text) | {"outer": (Rows(rows),)}
+    text.keys.pop("tie_embeddings", None)  # the outer config's to say
+    return fields | {"tie_embeddings": bool(c.get("tie_word_embeddings", False))}
 
 
 def mpt(c: Config) -> dict[str, Any]:
     """MPT: no biases, norms neither, ALiBi, networks of 4 d in the framework's class."""
     c.ignore("expansion_ratio", "learned_pos_emb", "attn_config", "no_bias", "init_config")
-    return c.card(d_ff=4 * c.hidden_size, norm="layer", norm_bias=False)
+    return c.card(d_ff=4 * c.size("hidden_size"), norm="layer", norm_bias=False)
 
 
 def _two_norms(c: Config) -> bool:
@@ -217,7 +215,7 @@ def falcon(c: Config) -> dict[str, Any]:
     c.ignore("num_kv_heads", "alibi", "multi_query")
     return c.card(
         n_kv_heads=kv,
-        d_ff=c.get("ffn_hidden_size") or 4 * c.hidden_size,
+        d_ff=c.get("ffn_hidden_size") or 4 * c.size("hidden_size"),
         attention_bias=c.bias,
         ffn_bias=c.bias,
         norm="layer",

@@ -45,6 +45,8 @@ TYPES: dict[str, dict[str, Any]] = {
         max_position_embeddings=2048,
         tie_word_embeddings=False,
         attention_bias=False,
+        sliding_window=4096,
+        layer_types=None,
     ),
 }
 

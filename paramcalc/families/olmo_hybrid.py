@@ -78,11 +78,11 @@ def attentions(c: Config) -> list[bool]:
 def delta(c: Config) -> GatedDelta:
     """Return the delta net: as many heads as attention has, keys of three quarters of the stream
     shared out, values twice as wide, unless stated."""
-    keys = c.get("linear_num_key_heads", c.num_attention_heads)
-    heads = c.get("linear_num_value_heads", c.num_attention_heads)
-    if keys < 1 or heads % keys:
+    keys = c.size("linear_num_key_heads", c.num_attention_heads)
+    heads = c.size("linear_num_value_heads", c.num_attention_heads)
+    if heads % keys:
         c.fail("linear_num_value_heads", heads, f"linear_num_key_heads = {keys} must divide it")
-    key_dim = c.get("linear_key_head_dim", int(0.75 * c.hidden_size / keys))
-    value_dim = c.get("linear_value_head_dim", 2 * key_dim)
+    key_dim = c.size("linear_key_head_dim", int(0.75 * c.hidden_size / keys))
+    value_dim = c.size("linear_value_head_dim", 2 * key_dim)
     kernel = c.linear_conv_kernel_dim
     return GatedDelta("mixer", c.hidden_size, keys, heads, key_dim, value_dim, kernel)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from paramcalc.families.bart import unfed
 from paramcalc.families.config import Config
 from paramcalc.families.names import Names
 
@@ -69,6 +70,9 @@ def NAMES(c: Config) -> Names:
         "attention.o": "self_attn.out_proj",
         "ffn.up": "fc1",
         "ffn.down": "fc2",
+        "cross_norm": "encoder_attn_layer_norm",
+        **{f"cross_attention.{x}": f"encoder_attn.{x}_proj" for x in "qkv"},
+        "cross_attention.o": "encoder_attn.out_proj",
     }
 
 
@@ -80,6 +84,8 @@ def read(c: Config) -> dict[str, Any]:
     fields: dict[str, Any] = {"gpt2": True, "position_offset": 2}
     if c.model_type == "xglm":
         fields = {"gpt2": True, "positions": "none"}
+        if c.get("add_cross_attention", False):
+            fields |= {"blocks": (unfed(c, "qkvo", "num_attention_heads"),), "norms_per_layer": 2}
     if c.model_type == "opt":
         width, bias = c.get("word_embed_proj_dim") or c.hidden_size, c.enable_bias
         fields |= {

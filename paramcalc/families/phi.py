@@ -54,10 +54,9 @@ def read(c: Config) -> dict[str, Any]:
     """The two designs."""
     if c.model_type == "phi3":
         window = c.get("sliding_window", 0) or None
-        return c.card(head_dim=None, gated_ffn=True, window=window)
+        return c.card(gated_ffn=True, window=window)
     norms = {"qk_norm": "head", "qk_norm_bias": True} if c.qk_layernorm else {}
     return c.card(
-        head_dim=None,
         attention_bias="qkvo",
         ffn_bias=True,
         norm="layer",

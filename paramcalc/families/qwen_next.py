@@ -124,17 +124,17 @@ def mixers(c: Config) -> Layers:
 
 def delta(c: Config) -> dict[str, Any]:
     """Return the fields of a layer with a delta net instead of attention."""
-    heads, keys = c.linear_num_value_heads, c.linear_num_key_heads
-    if keys < 1 or heads % keys:
+    heads, keys = c.size("linear_num_value_heads"), c.size("linear_num_key_heads")
+    if heads % keys:
         c.fail("linear_num_value_heads", heads, f"linear_num_key_heads = {keys} must divide it")
     block = GatedDelta(
         "mixer",
         c.hidden_size,
         keys,
         heads,
-        c.linear_key_head_dim,
-        c.linear_value_head_dim,
-        c.linear_conv_kernel_dim,
+        c.size("linear_key_head_dim"),
+        c.size("linear_value_head_dim"),
+        c.size("linear_conv_kernel_dim"),
     )
     return dict(attention=False, norms_per_layer=2, blocks=(block,))
 
@@ -142,7 +142,7 @@ def delta(c: Config) -> dict[str, Any]:
 def prediction(c: Config) -> list[dict[str, Any]] | None:
     """The layers of multi-token prediction: attention in each, before the first a norm on either
     stream and a projection of both, a norm at the end. Embedding and head are the model's."""
-    n, d = c.get("mtp_num_hidden_layers", 0), c.hidden_size
+    n, d = c.whole("mtp_num_hidden_layers", 0), c.hidden_size
     if not n:
         return None
     norms = ("pre_fc_norm_embedding", "pre_fc_norm_hidden", "norm")

@@ -81,7 +81,7 @@ def mixer(c: Config) -> Rows:
     """Return the recurrent block: two branches, a convolution, and a linear unit whose gates come
     from one small matrix a head. A token costs 2 FLOPs a channel of the state."""
     d, heads, kernel = c.hidden_size, c.num_attention_heads, c.conv1d_width
-    wide = c.get("lru_width", d)
+    wide = c.size("lru_width", d)
     if heads < 1 or wide % heads:
         c.fail("lru_width", wide, f"num_attention_heads = {heads} must divide it")
     part = wide // heads

@@ -6,7 +6,7 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-from paramcalc.blocks.rows import Rows, matrix, scale, vector
+from paramcalc.blocks.rows import Rows, idle, matrix, scale, vector
 from paramcalc.families.config import Config, Layers, stack
 from paramcalc.ledger import Operation, Row, Tensor
 from paramcalc.sight import BothWindow, Causal, Chunk, Sight
@@ -49,11 +49,14 @@ KEYS = {"intermediate_size": ("feed_forward_size",), "head_dim": ("attention_hea
 
 def read(c: Config) -> dict[str, Any]:
     """Both streams meet in the head, which is twice as wide and never tied."""
+    c.strict = True
     d, vocab = c.hidden_size, c.vocab_size
     own = "reformer.embeddings.position_embeddings"
     outer: list[Row] = []
+    shape, dims = c.get("axial_pos_shape", []), c.get("axial_pos_embds_dim", [])
     if c.axial_pos_embds:
-        shape, dims = c.axial_pos_shape, c.axial_pos_embds_dim
+        if not all(type(size) is int and size > 0 for size in (*shape, *dims)):
+            c.fail("axial_pos_shape", shape, "must be whole numbers")
         if len(shape) != len(dims) or sum(dims) != d:
             c.fail("axial_pos_embds_dim", dims, f"must add up to hidden_size = {d}")
         for number, (size, width) in enumerate(zip(shape, dims, strict=True)):
@@ -70,16 +73,9 @@ def read(c: Config) -> dict[str, Any]:
         vector("reformer.encoder.layer_norm.bias", "norm", 2 * d),
         matrix("lm_head.decoder.weight", "head", vocab, 2 * d, "vocab"),
         vector("lm_head.decoder.bias", "head", vocab),
-        vector("lm_head.bias", "head", vocab),
+        *idle([vector("lm_head.bias", "head", vocab)]).items,  # a second one, never added
     ]
-    c.ignore("tie_word_embeddings")
-    words = {"local": False, "lsh": True}
-    layers: Layers = [
-        {"blocks": (Rows(tuple(_rows(c, c.choose("attn_layers", kind, words)))),)}
-        for kind in c.attn_layers[: c.get("num_hidden_layers", len(c.attn_layers))]
-    ]
-    if not layers:
-        c.fail("attn_layers", layers, "must name the layers")
+    layers: Layers = [{"blocks": (Rows(tuple(_rows(c, hashed))),)} for hashed in hashed_layers(c)]
     c.ignore(*QUIET)
     return c.card(
         n_layers=len(layers),
@@ -87,7 +83,7 @@ def read(c: Config) -> dict[str, Any]:
         n_kv_heads=None,
         head_dim=None,
         d_ff=None,
-        context=prod(c.axial_pos_shape) if c.axial_pos_embds else c.max_position_embeddings,
+        context=prod(shape) if c.axial_pos_embds else c.max_position_embeddings,
         causal=c.get("is_decoder", False),
         attention=False,
         ffn=False,
@@ -97,6 +93,18 @@ def read(c: Config) -> dict[str, Any]:
         outer=(Rows(tuple(outer)),),
         **stack(layers),
     )
+
+
+def hashed_layers(c: Config) -> list[bool]:
+    """Which layers hash: by ``attn_layers``, of which one kind alone goes for any number."""
+    words = {"local": False, "lsh": True}
+    found = [bool(c.choose("attn_layers", kind, words)) for kind in c.get("attn_layers", [])]
+    n = c.size("num_hidden_layers", len(found))
+    if len(set(found)) == 1:
+        found = found[:1] * n
+    if n > len(found):
+        c.fail("attn_layers", f"{len(found)} entries", f"there are {n} layers", "make them equal")
+    return found[:n]
 
 
 QUIET = (
@@ -109,6 +117,9 @@ QUIET = (
     "lsh_num_chunks_before",
     "num_buckets",
     "num_hashes",
+    "tie_word_embeddings",
+    "local_attn_chunk_length",
+    "lsh_attn_chunk_length",
     "num_hidden_layers",
 )
 CHUNKS = {"lsh": "lsh_attn_chunk_length", "local": "local_attn_chunk_length"}

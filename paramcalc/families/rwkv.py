@@ -53,8 +53,8 @@ def read(c: Config) -> dict[str, Any]:
         norms_per_layer=2,
         embedding_norm=True,
         blocks=(
-            time_mixing(d, c.get("attention_hidden_size", d)),
-            channel_mixing(d, c.get("intermediate_size", 4 * d)),
+            time_mixing(d, c.size("attention_hidden_size", d)),
+            channel_mixing(d, c.size("intermediate_size", 4 * d)),
         ),
     )
 

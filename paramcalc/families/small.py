@@ -148,14 +148,12 @@ def bitnet(c: Config) -> dict[str, Any]:
         scale("self_attn.attn_sub_norm.weight", d),
         scale("mlp.ffn_sub_norm.weight", c.intermediate_size),
     )
-    return c.card(
-        head_dim=None, gated_ffn=True, attention_bias=c.attention_bias, blocks=(Rows(norms),)
-    )
+    return c.card(gated_ffn=True, attention_bias=c.attention_bias, blocks=(Rows(norms),))
 
 
 def nanochat(c: Config) -> dict[str, Any]:
     """nanochat: a plain network, and no norm has weights."""
-    return c.card(head_dim=None, attention_bias=c.attention_bias, norm="none")
+    return c.card(attention_bias=c.attention_bias, norm="none")
 
 
 def moshi(c: Config) -> dict[str, Any]:
@@ -200,7 +198,6 @@ def stablelm(c: Config) -> dict[str, Any]:
 def starcoder2(c: Config) -> dict[str, Any]:
     """StarCoder 2 (arXiv:2402.19173): a plain network, biases everywhere or nowhere."""
     return c.card(
-        head_dim=None,
         attention_bias=c.use_bias,
         ffn_bias=c.use_bias,
         norm="layer",

@@ -52,8 +52,9 @@ def read(c: Config) -> dict[str, Any]:
     if c.asm:
         c.fail("asm", c.asm, "an adaptive softmax is not read", "set it to false")
     outer: tuple[Rows, ...] = ()
-    if c.use_lang_emb and c.n_langs > 1:
-        table = Tensor("languages", "embedding", (c.n_langs, c.hidden_size), "lookup")
+    n = c.size("n_langs")
+    if c.use_lang_emb and n > 1:
+        table = Tensor("languages", "embedding", (n, c.hidden_size), "lookup")
         outer = (Rows((table,)),)
     return c.card(
         n_kv_heads=None,

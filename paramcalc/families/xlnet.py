@@ -88,14 +88,15 @@ def attention(c: Config) -> list[Row]:
 
 def work(c: Config, sight: Sight) -> list[Row]:
     """Return the products of attention, and the memory: a layer's input, not its keys and values,
-    of the last ``mem_len`` tokens."""
+    of the last ``mem_len`` tokens. Read both ways, a query meets all 2 n distances."""
     wide = 2 * c.num_attention_heads * _width(c)
+    distances = wide if c.attn_type == "uni" else 2 * wide
     rows: list[Row] = [
         Operation("attention.scores", "attention", wide, sight),
-        Operation("attention.distances", "attention", wide, sight),
+        Operation("attention.distances", "attention", distances, sight),
         Operation("attention.values", "attention", wide, sight),
     ]
+    most = c.get("mem_len", 0)
     if c.use_mems_eval:
-        most = c.get("mem_len", 0)
         rows.append(Cache("memory", c.hidden_size, Window(most) if most else Both()))
     return rows

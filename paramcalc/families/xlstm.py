@@ -70,11 +70,9 @@ def read(c: Config) -> dict[str, Any]:
     c.ignore("add_out_norm", "norm_reduction_force_float32", "return_last_states", "chunk_size")
     c.ignore("max_inference_chunksize", "head_dim")
     c.choose("weight_mode", c.weight_mode, {"single": 1, "fused": 2})
-    d, step = c.hidden_size, c.ffn_round_up_to_multiple_of
+    d, step = c.hidden_size, c.size("ffn_round_up_to_multiple_of")
     if c.get("embedding_dim", d) != d:
         c.fail("embedding_dim", c.embedding_dim, f"must be hidden_size = {d}")
-    if step < 1:
-        c.fail("ffn_round_up_to_multiple_of", step, "must be at least 1", "raise it")
     n = c.size("num_blocks", c.num_hidden_layers)
     if n > rules.MOST_LAYERS:
         c.fail("num_blocks", n, f"must be at most {rules.MOST_LAYERS:,}", "lower it")
@@ -84,7 +82,7 @@ def read(c: Config) -> dict[str, Any]:
         n_heads=None,
         tie_embeddings=False,
         attention=False,
-        d_ff=int((d * c.ffn_proj_factor + step - 1) // step * step),
+        d_ff=int((d * c.factor("ffn_proj_factor") + step - 1) // step * step),
         gated_ffn=True,
         ffn_bias=c.use_bias,
         layers=layers([layer] * n),
@@ -98,7 +96,7 @@ def mixer(c: Config) -> Rows:
     head's greatest gate.
     """
     d, heads, bias = c.hidden_size, c.num_heads, c.use_bias
-    keys, values = int(d * c.qk_dim_factor), int(d * c.v_dim_factor)
+    keys, values = (int(d * c.factor(f"{part}_dim_factor")) for part in ("qk", "v"))
     for key, wide in (("qk_dim_factor", keys), ("v_dim_factor", values)):
         if heads < 1 or wide < 1 or wide % heads:
             c.fail(key, getattr(c, key), f"num_heads = {heads} must divide the width of {wide}")

@@ -63,7 +63,7 @@ TYPES: dict[str, dict[str, Any]] = {
 def read(c: Config) -> dict[str, Any]:
     """Layers differ by their window alone, and the first by what its router lacks."""
     c.strict = True
-    n, d = c.num_hidden_layers, c.hidden_size
+    n, d = c.size("num_hidden_layers"), c.hidden_size
     among = {"hybrid": False, "hybrid_sliding": True}
     kinds = c.per_layer("layer_types", n, c.get("layer_types", "hybrid"))
     sights: list[Sight] = []

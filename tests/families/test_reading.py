@@ -291,3 +291,17 @@ def test_tiny_is_what_its_tensors_add_up_to() -> None:
     from tests.audit.files import tiny_shapes
 
     assert paramcalc.load(TINY).params.total == sum(map(prod, tiny_shapes().values()))
+
+
+WINDOWED = {"gemma2": 4096, "gemma3_text": 4096, "gpt_oss": 128, "cohere2": 4096, "olmo3": 4096}
+
+
+@pytest.mark.parametrize("model_type", WINDOWED)
+def test_windows_are_defaults_too(model_type: str) -> None:
+    model = paramcalc.load({"model_type": model_type})
+    kinds = {row.kind: row for row in model.memory.cache_by_kind(10_000)}
+    spec = model.spec
+    kv = spec.n_kv_heads or spec.n_heads or 0
+    width = 2 * kv * (spec.head_dim or spec.d_model // (spec.n_heads or 1))
+    window = kinds["window"]
+    assert window.elements == window.layers * width * WINDOWED[model_type]
