@@ -11,7 +11,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from tests.families import conformance as c
-from tests.families.test_conformance import NO_CACHE, UNEXPLAINED, uncached
+from tests.families.test_conformance import NO_CACHE, uncached
 
 HEAD = """\
 # Conformance: every model type against the framework's own classes
@@ -61,7 +61,7 @@ def main() -> None:
             flops = "short"
         if flops in ("explained", "short"):
             cause = next((w.cause for w in work if w.cause), None)
-            causes[name] = cause.why if cause else UNEXPLAINED.get(row["model_type"], "unknown")
+            causes[name] = cause.why if cause else "unknown"
         kinds = [kind.kind for kind in model.memory.cache_by_kind(1024)]
         cache = ", ".join(kinds) or "none"
         tally["params"] += exact

@@ -52,7 +52,8 @@ def show(
     """
     from paramcalc.sources.loading import is_contents
     from paramcalc.views import output
-    from paramcalc.views.report import Report, layers_section, ledger_section, stored_section
+    from paramcalc.views.listing import layers_section, ledger_section, stored_section
+    from paramcalc.views.report import Report
     from paramcalc.views.summary import headline, words
 
     way = o.one_of(json, csv, markdown)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 NESTED = ("text_config", "llm_config", "language_config", "text_model_config")
 """Keys under which a multimodal config keeps its language model's."""
-_NOT_FAMILIES = frozenset({"__init__", "config", "names", "nested"})
+_NOT_FAMILIES = frozenset({"__init__", "config", "inert", "names", "nested"})
 
 
 class Reading(NamedTuple):

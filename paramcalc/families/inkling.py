@@ -81,6 +81,7 @@ def read(c: Config) -> dict[str, Any]:
     """Sliding layers have heads of their own; the head is never tied, and is not cut to
     ``unpadded_vocab_size``. Checkpoints state the experts' width as ``intermediate_size`` and the
     dense layers' as ``dense_intermediate_size``."""
+    c.strict = True
     c.ignore("tie_word_embeddings", "unpadded_vocab_size", "number_of_conv_states")
     c.ignore("log_scaling_n_floor", "logits_mup_width_multiplier", "shared_expert_sink")
     c.ignore("chain_hidden_post_norm", "mtp_hidden_states_first", "mtp_local_layer_ids")

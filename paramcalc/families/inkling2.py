@@ -106,6 +106,7 @@ KEYS = OLDER | {"moe_intermediate_size": ("intermediate_size",)}
 def read(c: Config) -> dict[str, Any]:
     """The layers in up to four stretches: the first, those before the loop, inside it, after it.
     The head is never tied and has ``unpadded_vocab_size`` rows."""
+    c.strict = True
     c.ignore("tie_word_embeddings", "log_scaling_n_floor", "number_of_conv_states")
     d, n, sliding = c.hidden_size, c.num_hidden_layers, slides(c)
     start, stop, passes = loop(c)

@@ -242,7 +242,7 @@ def read(c: Config) -> dict[str, Any]:
 
 def square(c: Config, biases: str) -> dict[str, Any]:
     """Helium's output matrix has hidden_size columns, whatever the heads are."""
-    d, heads, width = c.hidden_size, c.num_attention_heads, c.head_dim
+    d, heads, width = c.hidden_size, c.num_attention_heads, c.size("head_dim")
     if heads * width == d:
         return {"attention_bias": biases}
     c.assumed.append("the output matrix is square, though the heads are not as wide as the model")

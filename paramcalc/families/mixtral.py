@@ -203,9 +203,6 @@ def read(c: Config) -> dict[str, Any]:
     fields: dict[str, Any] = {"attention_bias": bool(c.own("attention_bias", default=False))}
     if kind in ("mixtral", "phimoe", "minimax_m2"):
         fields["window"] = c.get("sliding_window", 0) or None
-    own = c.share("hidden_size", "num_attention_heads") if kind == "olmoe" else None
-    if own is not None and c.get("head_dim", own) != own:
-        c.fail("head_dim", c.head_dim, "must be hidden_size / num_attention_heads")
     if kind in ("olmoe", "flex_olmo", "minimax_m2"):
         fields["qk_norm"] = "full"
     if kind == "olmoe":
@@ -243,8 +240,7 @@ SIZES = (
 
 def _same(c: Config, names: tuple[str, ...], n: int) -> Any:
     """Hunyuan may state a list with one entry a layer; its class builds equal layers."""
-    stated = [name for name in names if c.has(name)]
-    key = next(iter(stated or [name for name in names if c.get(name)]), names[0])
+    key = next(name for name in names if name in TYPES[c.model_type])
     values = c.per_layer(key, n)
     if any(value != values[0] for value in values):
         c.fail(key, values, "layers of different sizes are not read")

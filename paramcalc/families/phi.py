@@ -55,6 +55,9 @@ def read(c: Config) -> dict[str, Any]:
     if c.model_type == "phi3":
         window = c.get("sliding_window", 0) or None
         return c.card(gated_ffn=True, window=window)
+    width = c.get("head_dim", c.hidden_size // c.size("num_attention_heads"))
+    if c.qk_layernorm and width * c.num_attention_heads != c.hidden_size:
+        c.fail("head_dim", width, "norms of Q and K need hidden_size / num_attention_heads")
     norms = {"qk_norm": "head", "qk_norm_bias": True} if c.qk_layernorm else {}
     return c.card(
         attention_bias="qkvo",
