@@ -68,8 +68,16 @@ class View:
         """Name the kind of attention and of feed-forward part, for labels."""
         attention = "chunked" if self.limit("chunk") is not None else "full"
         attention = "sliding" if self.limit("window") is not None else attention
+        if not self.get("attention", True):
+            attention = _mixer(self.get("blocks", ()))
         ffn = ("moe" if self.is_moe else "dense") if self.has_ffn else "attention-only"
         return attention, ffn
+
+
+def _mixer(blocks: Any) -> str:
+    """A word for what stands in attention's place: the class of the block that mixes."""
+    names = [type(block).__name__ for block in blocks]
+    return next((name.lower() for name in names if name not in ("Rows", "Norm")), "own")
 
 
 class Group(NamedTuple):

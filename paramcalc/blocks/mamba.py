@@ -16,8 +16,8 @@ class Mamba(NamedTuple):
     """Mamba (arXiv:2312.00752): every one of ``d_inner`` channels has a state of ``d_state``, which
     decays and takes in by steps that the token itself decides through a bottleneck of ``rank``.
 
-    ``normed`` puts norms behind step, input and output coefficients (Jamba). With ``n_heads`` above
-    one (Zamba) each head has its own small matrices for them.
+    ``normed`` puts norms behind step, input and output coefficients (Jamba). With ``n_heads``
+    (Zamba) each head has its own small matrices for them.
 
     A token costs 4 FLOPs an element of the state: 2 to write, 2 to read. The cache holds the state,
     and of the convolution's input the last ``kernel`` values a channel, as the framework does (a
@@ -75,7 +75,7 @@ class Mamba2(NamedTuple):
     """Mamba 2 (arXiv:2405.21060): ``n_heads`` heads, each with a state of ``head_dim`` x
     ``d_state`` and one rate of decay; heads of a group share input and output coefficients.
 
-    ``gate`` is false where no gate scales the output, ``normed`` where no norm stands before the
+    A gate as wide as the output scales it, and unless ``normed`` is false a norm stands before the
     last matrix. A token costs 4 FLOPs an element of the state: 2 to write, 2 to read. The cache
     holds the state, and of the convolution's input the last ``kernel`` values a channel, as the
     framework does (a step needs one less).

@@ -11,6 +11,7 @@ and biases stay in BF16. Scales:
 
 from __future__ import annotations
 
+from math import prod
 from typing import NamedTuple
 
 from paramcalc.errors import InputError, did_you_mean
@@ -67,8 +68,9 @@ def find(name: str) -> Format:
 
 
 def is_quantized(tensor: Tensor) -> bool:
-    """Whether the quantized formats touch a tensor: a matrix of attention or feed-forward."""
-    return tensor.use == "matmul" and tensor.role in ("attention", "ffn")
+    """Whether the quantized formats touch a tensor: a matrix of a mixer or feed-forward part."""
+    matrix = tensor.use == "matmul" and len(tensor.shape) > 1
+    return matrix and tensor.role in ("attention", "mixer", "ffn")
 
 
 def tensor_bytes(tensor: Tensor, fmt: Format) -> Num:
@@ -77,7 +79,8 @@ def tensor_bytes(tensor: Tensor, fmt: Format) -> Num:
         return tensor.stored * (fmt.bits // 8)
     if not is_quantized(tensor):
         return tensor.stored * 2
-    rows, columns = tensor.shape
+    *outer, columns = tensor.shape
+    rows = prod(outer)
     if fmt.per_matrix:
         scales: Num = 1
     else:

@@ -325,11 +325,12 @@ SEES = {"full_attention": 0, "sliding_attention": 1, "chunked_attention": 1}
 
 
 def stack(kinds: Layers) -> dict[str, Any]:
-    """Return the fields for layers that may differ: the fields themselves where all are equal."""
+    """Return the fields for layers that may differ: the fields themselves where all are equal (then
+    no label sets them apart)."""
     if not kinds:
         return {}
     if all(kind == kinds[0] for kind in kinds):
-        return dict(kinds[0])
+        return {field: value for field, value in kinds[0].items() if field != "label"}
     return {"layers": layers(kinds)}
 
 

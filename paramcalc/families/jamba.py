@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from paramcalc.blocks.mamba import Mamba
-from paramcalc.families.config import Config, Layers, both, stack
+from paramcalc.families.config import Config, Layers, stack
 from paramcalc.families.mamba import mixer_names, rank
 from paramcalc.families.names import LLAMA
 
@@ -64,13 +64,20 @@ def read(c: Config) -> dict[str, Any]:
     c.ignore("layers_block_type", "layer_types", "layers_num_experts")
     n = c.num_hidden_layers
     scanning = dict(attention=False, norms_per_layer=2, blocks=(mixer(c),))
-    mixers: Layers = [{} if yes else scanning for yes in every(c, "attn_layer", n)]
     fields: dict[str, Any] = {}
+    routed = [False] * n
     if c.num_experts > 1:
         fields = dict(n_experts=c.num_experts, top_k=c.num_experts_per_tok)
-        dense: Layers = [{} if yes else {"n_experts": 0} for yes in every(c, "expert_layer", n)]
-        mixers = both(mixers, dense)
-    return c.card(gated_ffn=True, **(fields | stack(mixers)))
+        routed = every(c, "expert_layer", n)
+    layers: Layers = [
+        {
+            "label": f"{'attention' if attends else 'mamba'}-{'moe' if moe else 'dense'}",
+            **({} if attends else scanning),
+            **({} if moe else {"n_experts": 0}),
+        }
+        for attends, moe in zip(every(c, "attn_layer", n), routed, strict=True)
+    ]
+    return c.card(gated_ffn=True, **(fields | stack(layers)))
 
 
 def every(c: Config, what: str, n: int) -> list[bool]:

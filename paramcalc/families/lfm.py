@@ -143,17 +143,19 @@ def mixers(c: Config) -> Layers:
     """Return the fields of each layer: what it mixes with, and no experts in the first ones."""
     conv = ShortConvolution("mixer", c.hidden_size, c.conv_L_cache, c.conv_bias)
     among: dict[str, dict[str, Any]] = {
-        "full_attention": {},
-        "conv": dict(attention=False, blocks=(conv,)),
-        "sliding_attention": dict(window=c.get("sliding_window", 0)),
+        "full_attention": dict(label="full"),
+        "conv": dict(label="conv", attention=False, blocks=(conv,)),
+        "sliding_attention": dict(label="sliding", window=c.get("sliding_window", 0)),
     }
     if c.model_type != "lfm3":
         del among["sliding_attention"]
-    first = c.get("num_dense_layers", 0)
-    return [
-        {**c.choose("layer_types", kind, among), **({"n_experts": 0} if i < first else {})}
-        for i, kind in enumerate(kinds_of(c))
-    ]
+    kinds = [dict(c.choose("layer_types", kind, among)) for kind in kinds_of(c)]
+    if c.model_type == "lfm2_moe":
+        for i, kind in enumerate(kinds):
+            dense = i < c.num_dense_layers
+            kind |= {"label": f"{kind['label']}-{'dense' if dense else 'moe'}"}
+            kind |= {"n_experts": 0} if dense else {}
+    return kinds
 
 
 def kinds_of(c: Config) -> list[str]:

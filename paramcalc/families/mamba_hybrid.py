@@ -120,12 +120,12 @@ def mixers(c: Config) -> Layers:
         among = {"attention": True, "full_attention": True, "mamba": False}
         among["linear_attention"] = False
         full = [c.choose("layer_types", kind, among) for kind in c.per_layer("layer_types", n)]
-    return [{} if yes else scanning(c) for yes in full]
+    return [dict(label="attention") if yes else scanning(c) for yes in full]
 
 
 def scanning(c: Config) -> dict[str, Any]:
     """Return the fields of a layer with a Mamba 2 mixer instead of attention."""
-    return dict(attention=False, norms_per_layer=2, blocks=(mixer(c),))
+    return dict(label="mamba", attention=False, norms_per_layer=2, blocks=(mixer(c),))
 
 
 def mixer(c: Config) -> Mamba2:

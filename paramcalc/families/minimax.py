@@ -50,8 +50,8 @@ def read(c: Config) -> dict[str, Any]:
     c.ignore("block_size", *(f"{part}_{x}_factor" for part in parts for x in ("alpha", "beta")))
     width = c.head_dim or c.share("hidden_size", "num_attention_heads")
     lightning = LightningAttention("mixer", c.hidden_size, c.num_attention_heads, width)
-    scanning = dict(attention=False, norms_per_layer=2, blocks=(lightning,))
-    seeing = dict(window=c.sliding_window) if c.sliding_window else {}
+    scanning = dict(label="lightning", attention=False, norms_per_layer=2, blocks=(lightning,))
+    seeing = dict(label="attention", window=c.get("sliding_window", 0))
     kinds: Layers = [seeing if yes else scanning for yes in softmax(c)]
     return c.card(
         head_dim=width,

@@ -95,10 +95,10 @@ def read(c: Config) -> dict[str, Any]:
         c.left_out.append("layers of multi-token prediction (num_nextn_predict_layers)")
     kinds = kinds_of(c)
     held: dict[str, dict[str, Any]] = {
-        "linear_attention": dict(attention=False, ffn=False, blocks=(mixer(c),)),
-        "full_attention": dict(ffn=False),
-        "mlp": dict(attention=False),
-        "moe": dict(attention=False, ffn=False, blocks=(experts(c),)),
+        "linear_attention": dict(label="mamba", attention=False, ffn=False, blocks=(mixer(c),)),
+        "full_attention": dict(label="attention", ffn=False),
+        "mlp": dict(label="dense", attention=False),
+        "moe": dict(label="moe", attention=False, ffn=False, blocks=(experts(c),)),
     }
     layers: Layers = [held[kind] for kind in kinds]
     return c.card(

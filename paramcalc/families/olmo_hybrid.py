@@ -54,8 +54,9 @@ def read(c: Config) -> dict[str, Any]:
     c.ignore("linear_allow_neg_eigval", "linear_dt_init_floor")
     c.ignore("linear_a_log_min", "linear_a_log_max", "linear_dt_min", "linear_dt_max")
     before, after = (Norm(f"norm.{side}", (c.hidden_size,), False) for side in ("before", "after"))
-    scanning = dict(attention=False, blocks=(delta(c), before))
-    kinds: Layers = [dict(blocks=(after,)) if yes else scanning for yes in attentions(c)]
+    scanning = dict(label="delta", attention=False, blocks=(delta(c), before))
+    attending = dict(label="attention", blocks=(after,))
+    kinds: Layers = [attending if yes else scanning for yes in attentions(c)]
     return c.card(
         gated_ffn=True,
         norms_per_layer=1,

@@ -119,7 +119,7 @@ def mixers(c: Config) -> Layers:
         full = [(i + 1) % step == 0 for i in range(n)]
     else:
         c.fail("full_attention_interval", step, "must be at least 1", "raise it")
-    return [{} if yes else delta(c) for yes in full]
+    return [dict(label="attention") if yes else delta(c) for yes in full]
 
 
 def delta(c: Config) -> dict[str, Any]:
@@ -136,7 +136,7 @@ def delta(c: Config) -> dict[str, Any]:
         c.size("linear_value_head_dim"),
         c.size("linear_conv_kernel_dim"),
     )
-    return dict(attention=False, norms_per_layer=2, blocks=(block,))
+    return dict(label="delta", attention=False, norms_per_layer=2, blocks=(block,))
 
 
 def prediction(c: Config) -> list[dict[str, Any]] | None:

@@ -58,8 +58,8 @@ KEYS = {"attention_window_size": ("sliding_window",)}
 def read(c: Config) -> dict[str, Any]:
     """The stated network width counts gate and input together; every matrix of it has a bias."""
     c.strict = True
-    recurring = dict(attention=False, norms_per_layer=2, blocks=(mixer(c),))
-    attending = dict(window=c.attention_window_size)
+    recurring = dict(label="recurrent", attention=False, norms_per_layer=2, blocks=(mixer(c),))
+    attending = dict(label="attention", window=c.attention_window_size)
     n = c.num_hidden_layers
     period = c.get("block_types", ("recurrent", "recurrent", "attention"))
     if not isinstance(period, list | tuple) or not period:

@@ -20,6 +20,9 @@ NAMES: Names = {
     "head": "head",
     "norm1": "ln1",
     "norm2": "ln2",
+    "ffn.up": "feed_forward.key",
+    "ffn.gate": "feed_forward.receptance",
+    "ffn.down": "feed_forward.value",
 }
 
 TYPES: dict[str, dict[str, Any]] = {
@@ -84,10 +87,10 @@ def channel_mixing(d: int, wide: int) -> Rows:
     own = "feed_forward"
     return Rows(
         (
+            matrix("ffn.gate", "ffn", d, d),
+            matrix("ffn.up", "ffn", wide, d, "column"),
+            matrix("ffn.down", "ffn", d, wide, "row"),
             *_shifts(own, ("key", "receptance"), d),
-            matrix(f"{own}.key.weight", "ffn", wide, d, "column"),
-            matrix(f"{own}.receptance.weight", "ffn", d, d),
-            matrix(f"{own}.value.weight", "ffn", d, wide, "row"),
             Cache("feed_forward.before", d, State(), of="state"),
         )
     )

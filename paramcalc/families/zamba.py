@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from paramcalc.blocks import Norm, Rows
+from paramcalc.blocks import FeedForward, Norm, Rows
 from paramcalc.blocks.linear import linear
 from paramcalc.blocks.mamba import Mamba, Mamba2
 from paramcalc.families.config import Config, Layers, layers
@@ -16,10 +16,20 @@ from paramcalc.ledger import Cache, Operation, Tensor
 from paramcalc.sight import Causal
 
 _HEADS = {"x": "x_proj_weight !", "dt": "dt_proj_weight !", "dt.bias": "dt_proj_bias !"}
-_LISTS = {"ffn": "feed_forward.gate_up_proj"} | {x: f"self_attn.linear_{x}" for x in "qkv"}
+_SHARED = {
+    **{f"attention.{x}": f"self_attn.{x}_proj" for x in "qkvo"},
+    "shared.norm1": "input_layernorm",
+    "shared.norm2": "pre_ff_layernorm",
+    "ffn.gate": "feed_forward.gate_proj",
+    "ffn.up": "feed_forward.up_proj",
+    "ffn.down": "feed_forward.down_proj",
+}
+_FUSED = dict.fromkeys(("ffn.gate", "ffn.up"), "feed_forward.gate_up_proj")
+_LISTS = {"ffn": "feed_forward.gate_up_proj"} | {
+    f"attention.{x}": f"self_attn.linear_{x}" for x in "qkv"
+}
 _ADAPTERS = {  # numbered by place and by side: another mark keeps the two sides apart
-    f"adapter.{part}.{side}": "model.layers.{i}.shared_transformer."
-    f"{path}_adapter_list.{{i}}.{{i}}.weight {mark}"
+    f"{part}.adapter_{side}": f"{path}_adapter_list.{{i}}.{{i}}.weight {mark}"
     for part, path in _LISTS.items()
     for side, mark in (("down", "!"), ("up", "!!"))
 }
@@ -80,8 +90,11 @@ def NAMES(c: Config) -> Names:
     names = LLAMA | {
         "final_norm": "model.final_layernorm",
         "decoder.norm": "mamba_decoder.input_layernorm",
-        **_ADAPTERS,
     }
+    newer = c.model_type == "zamba2"
+    own = f"model.layers.{{i}}.shared_transf{'ormer' if newer else ''}"
+    inner = _SHARED | _FUSED | _ADAPTERS if newer else _SHARED
+    names |= {row: f"{own}.{path}" for row, path in inner.items()}
     for row, place in (("mixer", "mamba"), ("decoder.mixer", "mamba_decoder.mamba")):
         names |= {f"{row}{x.removeprefix('mixer')}": p for x, p in mixer_names(place).items()}
         if c.model_type == "zamba":
@@ -101,14 +114,15 @@ def read(c: Config) -> dict[str, Any]:
     kinds = kinds_of(c)
     hybrids = sum(kinds)
     d = c.hidden_size
-    plain = dict(norms_per_layer=1, blocks=(mixer(c, "mixer"),))
+    plain = dict(label="mamba", norms_per_layer=1, blocks=(mixer(c, "mixer"),))
     inside = (
         attending(c),
         Rows(tuple(linear("linear.weight", "residual", d, d))),
         Norm("decoder.norm", (d,), False),
         mixer(c, "decoder.mixer"),
     )
-    every: Layers = [dict(norms_per_layer=0, blocks=inside) if yes else plain for yes in kinds]
+    hybrid = dict(label="hybrid", norms_per_layer=0, blocks=inside)
+    every: Layers = [hybrid if yes else plain for yes in kinds]
     return c.card(
         n_layers=len(kinds),
         n_heads=None,
@@ -190,23 +204,15 @@ def shared(c: Config, hybrids: int) -> Rows:
     blocks = min(c.num_mem_blocks, hybrids) if newer else 1
     if blocks < 1:
         c.fail("num_mem_blocks", c.num_mem_blocks, "must be at least 1", "raise it")
-    own = f"model.layers.{{i}}.shared_transf{'ormer' if newer else ''}"
-    attention, network = f"{own}.self_attn", f"{own}.feed_forward"
     rows: list[Tensor] = [
-        Tensor(f"{attention}.q_proj.weight", "attention", (q, into), "matmul", "column"),
-        Tensor(f"{attention}.k_proj.weight", "attention", (k, into), "matmul", "column"),
-        Tensor(f"{attention}.v_proj.weight", "attention", (k, into), "matmul", "column"),
-        Tensor(f"{attention}.o_proj.weight", "attention", (d, q), "matmul", "row"),
-        Tensor(f"{network}.down_proj.weight", "ffn", (d, wide), "matmul", "row"),
-        Tensor(f"{own}.input_layernorm.weight", "norm", (into,), "scale"),
-        Tensor(f"{own}.pre_ff_layernorm.weight", "norm", (d,), "scale"),
+        *linear("attention.q", "attention", q, into, shard="column"),
+        *linear("attention.k", "attention", k, into, shard="column"),
+        *linear("attention.v", "attention", k, into, shard="column"),
+        *linear("attention.o", "attention", d, q, shard="row"),
+        *Norm("shared.norm1", (into,), False).rows(),
+        *Norm("shared.norm2", (d,), False).rows(),
+        *FeedForward("ffn", d, wide, True, newer and c.add_bias_linear).rows(),
     ]
-    parts = {"gate_up_proj": 2 * wide} if newer else {"gate_proj": wide, "up_proj": wide}
-    for part, width in parts.items():
-        rows.append(Tensor(f"{network}.{part}.weight", "ffn", (width, d), "matmul", "column"))
-    if newer and c.add_bias_linear:
-        rows.append(Tensor(f"{network}.gate_up_proj.bias", "ffn", (2 * wide,), "bias", "column"))
-        rows.append(Tensor(f"{network}.down_proj.bias", "ffn", (d,), "bias"))
     tied = c.tie_word_embeddings
     copies = blocks if tied else hybrids
     rows = [row._replace(copies=copies, active=copies, runs=hybrids) for row in rows]
@@ -222,11 +228,12 @@ def adapters(c: Config, into: int, wide: int) -> list[Tensor]:
     """Return Zamba 2's adapters of one place: pairs of matrices through a bottleneck."""
     low, d = c.adapter_rank, c.hidden_size
     rows = [
-        Tensor("adapter.ffn.down", "ffn", (low, d)),
-        Tensor("adapter.ffn.up", "ffn", (2 * wide, low)),
+        Tensor("ffn.adapter_down", "ffn", (low, d)),
+        Tensor("ffn.adapter_up", "ffn", (2 * wide, low)),
     ]
     if c.use_shared_attention_adapter:
         for part in "qkv":
-            rows.append(Tensor(f"adapter.{part}.down", "attention", (low, into)))
-            rows.append(Tensor(f"adapter.{part}.up", "attention", (into, low)))
+            own = f"attention.{part}.adapter"
+            rows.append(Tensor(f"{own}_down", "attention", (low, into)))
+            rows.append(Tensor(f"{own}_up", "attention", (into, low)))
     return rows

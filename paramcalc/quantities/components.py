@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from paramcalc.ledger import Ledger, Tensor
+from paramcalc.ledger import Ledger, Role, Tensor
 from paramcalc.numbers import Num
 from paramcalc.quantities.params import is_tied
 
@@ -150,8 +150,25 @@ def _gather(tensors: list[Tensor]) -> list[Part]:
 
 
 _CORE = ("matmul", "lookup", "scale")
-_PAIRS = {"q": "W_Q + W_O", "o": "W_Q + W_O", "k": "W_K + W_V", "v": "W_K + W_V"}
-_OTHER = {"mixer": "mixer", "residual": "residual connections", "tower": "towers"}
+_PAIRS = {
+    "gate": "attention gate",
+    "q": "W_Q + W_O",
+    "o": "W_Q + W_O",
+    "k": "W_K + W_V",
+    "v": "W_K + W_V",
+}
+_OTHER: dict[Role, str] = {
+    "embedding": "embeddings, other",
+    "position": "positions, other",
+    "attention": "attention, other",
+    "mixer": "mixer",
+    "ffn": "FFN, other",
+    "router": "router",
+    "residual": "residual connections",
+    "norm": "norms",
+    "head": "head, other",
+    "tower": "towers",
+}
 _PLAIN = {
     "embedding": "embedding",
     "embedding.project": "embedding projection",
@@ -178,11 +195,13 @@ def part_name(tensor: Tensor, among: list[Tensor]) -> str:
         return "norms"
     if tensor.role in ("mixer", "residual", "tower"):
         return _OTHER[tensor.role]
-    if first.endswith("attention"):
+    if first in ("attention", "cross_attention"):
         return _attention_name(tensor, first, rest, among)
     if first == "ffn":
         return _ffn_name(tensor, rest, among)
-    return name.replace("_", " ").replace(".", " ")
+    if name.endswith(("relative_positions", "positions")) or first == "indexer":
+        return name.replace("_", " ").replace(".", " ")
+    return _OTHER[tensor.role]
 
 
 def _attention_name(tensor: Tensor, first: str, rest: str, among: list[Tensor]) -> str:
@@ -193,7 +212,7 @@ def _attention_name(tensor: Tensor, first: str, rest: str, among: list[Tensor]) 
         return "indexer"
     if any(t.name == "attention.kv_down" for t in among):
         return "latent attention"
-    return cross + _PAIRS.get(rest, f"attention {rest}")
+    return cross + _PAIRS.get(rest, _OTHER["attention"])
 
 
 def _ffn_name(tensor: Tensor, rest: str, among: list[Tensor]) -> str:

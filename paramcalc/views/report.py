@@ -8,6 +8,7 @@ from paramcalc.deploy import formats
 from paramcalc.quantities import params, shape
 from paramcalc.quantities.catalogue import CATALOGUE
 from paramcalc.quantities.components import Part, moves, parts
+from paramcalc.sight import State
 from paramcalc.views.answers import Answers
 from paramcalc.views.tables import Bar, Cell, Change, Section, Share, Size
 
@@ -128,7 +129,9 @@ class Report(Answers):
         self._row(section, "matmul_flops_per_token", "one token: matmuls")
         if self.values["router_flops_per_token"]:
             self._row(section, "router_flops_per_token", "  of which routers")
-        self._row(section, "attention_flops_per_token", "one token: attention")
+        states = any(isinstance(o.sight, State) for o in self.model.ledger.operations)
+        label = "one token: attention, states" if states else "one token: attention"
+        self._row(section, "attention_flops_per_token", label)
         self._row(section, "flops_per_token", "one token: forward", strong=True)
         self._row(
             section, "prefill_flops", "prefill, causal sum" if self._decodes else "a sequence"

@@ -30,11 +30,18 @@ def headline(model: Model, base: Model | None) -> str:
 def words(model: Model) -> list[str]:
     """Return the shape in words: layers and what they see, widths, experts, vocabulary, context."""
     spec = model.spec
-    found = [_depth(model), *_sights(model.plan.layers), f"d_model {spec.d_model:,}"]
+    found = [
+        _depth(model),
+        *_mixers(model),
+        *_sights(model.plan.layers),
+        f"d_model {spec.d_model:,}",
+    ]
     found += _unique(_heads(b) for b in _blocks(model, Attention, LatentAttention))
     networks = _unique(_network(b) for b in _blocks(model, FeedForward, MixtureOfExperts))
     if not networks:
-        networks = ["attention only"]
+        own = any(t.role == "ffn" for t in model.ledger.tensors)
+        sees = any(o.role == "attention" for o in model.ledger.operations)
+        networks = ["attention only"] if sees and not own else []
     elif spec.d_ff is None and any(isinstance(b, FeedForward) for b in _blocks(model, FeedForward)):
         networks = [f"{text} (default)" if text.startswith("d_ff") else text for text in networks]
     found += [*networks, f"vocab {spec.vocab_size:,}"]
@@ -61,6 +68,12 @@ def _depth(model: Model) -> str:
         return f"{spec.encoder.n_layers:,} encoder + {spec.n_layers:,} decoder layers"
     shared = " sharing weights" if spec.share_layers else ""
     return f"{spec.n_layers:,} {'layer' if spec.n_layers == 1 else 'layers'}{shared}"
+
+
+def _mixers(model: Model) -> list[str]:
+    """How many layers keep a recurrent state, where some do."""
+    kinds = {row.kind: row.layers for row in model.memory.cache_by_kind(1)}
+    return [f"{kinds['state']:,} with a state"] if "state" in kinds else []
 
 
 def _sights(layers: tuple[Layers, ...]) -> list[str]:
