@@ -32,6 +32,7 @@ keys changed.
 | parameters, released configurations | {released_params} | {released} |
 | tensors, released configurations | {released_tensors} | {released} |
 | parameters and tensors, varied configurations | {varied_exact} | {varied} |
+| parameters and tensors, random changes of defaults | {changed_exact} | {changed} |
 
 FLOPs are those of one sequence over all pairs, top-k experts, a multiply-add counted as 2. Where
 the class computes something else, this package keeps its convention (a recurrence as the ideal
@@ -80,7 +81,10 @@ def main() -> None:
         cells = (*name, shown, "exact" if same else "differ", flops, cache)
         lines.append(f"| {' | '.join(cells)} |")
     released, varied = c.rows("configs"), c.rows("varied")
+    changed = c.rows("changed")
     facts = tally | {
+        "changed": len(changed),
+        "changed_exact": sum(c.digest(c.shapes_of(c.model_of(r))) == r["shapes"] for r in changed),
         "n": len(c.rows("types")),
         "released": len(released),
         "varied": len(varied),

@@ -6,6 +6,7 @@ import json
 import re
 from collections import Counter
 from functools import cache
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -36,7 +37,7 @@ def label(row: dict[str, Any]) -> str:
 
 def model_of(row: dict[str, Any]) -> Model:
     """Return the model that a row's configuration describes, released or complete."""
-    config = row.get("released_config") or row["config"]
+    config = row.get("released_config") or row.get("config") or row["changed"]
     return paramcalc.load({**config, "model_type": row["model_type"]}, arch=row["arch"])
 
 
@@ -62,6 +63,12 @@ def golden_shapes(row: dict[str, Any]) -> Shapes:
         table = next(tuple(shape) for name, shape, _ in row["tensors"] if "shared" in name)
         found[table] += 1
     return found
+
+
+def digest(shapes: Shapes) -> str:
+    """Return a short mark of a multiset of shapes."""
+    text = json.dumps(sorted((list(shape), count) for shape, count in shapes.items()))
+    return sha256(text.encode()).hexdigest()[:16]
 
 
 def names_of(model: Model) -> Names:

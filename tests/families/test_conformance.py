@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from runpy import run_path
 from typing import Any
 
 import pytest
 
 import paramcalc
 from paramcalc.model import Model
+from tests.conftest import ROOT
 from tests.families import conformance as c
 
 TYPES, RELEASED, VARIED = c.rows("types"), c.rows("configs"), c.rows("varied")
+CHANGED = c.rows("changed")
 EVERY = [*TYPES, *RELEASED, *VARIED]
 
 NO_DEFAULTS = {"dots1"}
@@ -30,6 +33,15 @@ def test_parameters_and_tensors_are_exact(row: dict[str, Any]) -> None:
 def test_absent_keys_take_the_type_s_defaults(row: dict[str, Any]) -> None:
     model = paramcalc.load({"model_type": row["model_type"]}, arch=row["arch"])
     assert model.params.total == row["params"]
+
+
+@pytest.mark.parametrize("model_type", sorted({row["model_type"] for row in CHANGED}))
+def test_changed_keys_beside_defaults_are_exact(model_type: str) -> None:
+    for row in (r for r in CHANGED if r["model_type"] == model_type):
+        config = {**row["changed"], "model_type": model_type}
+        model = paramcalc.load(config, arch=row["arch"])
+        assert model.params.total == row["params"], row["changed"]
+        assert c.digest(c.shapes_of(model)) == row["shapes"], row["changed"]
 
 
 @pytest.mark.parametrize("row", [*TYPES, *RELEASED], ids=c.label)
@@ -64,3 +76,9 @@ def test_what_generates_keeps_a_cache(row: dict[str, Any]) -> None:
     assert sum(kind.elements for kind in kinds) * 2 == model.memory.kv_bytes(1024)
     layers = model.memory.cache_by_layer(1024)
     assert sum(layer.elements for layer in layers) == sum(kind.elements for kind in kinds)
+
+
+def test_the_table_in_the_docs_is_what_the_script_makes(capsys: pytest.CaptureFixture[str]) -> None:
+    run_path(str(ROOT / "tools" / "conformance.py"), run_name="__main__")
+    page = (ROOT / "docs" / "conformance.md").read_text(encoding="utf-8")
+    assert capsys.readouterr().out == page
