@@ -198,6 +198,21 @@ def _part(data: Mapping[str, Any], inner: str, where: str, model_type: str) -> R
     )
 
 
+def suspect(data: Mapping[str, Any]) -> str:
+    """Return what is wrong with a value that made no size: the first of the wrong kind."""
+    kind = data.get("model_type")
+    module = find(kind) if isinstance(kind, str) else None
+    defaults = getattr(module, "TYPES", {}).get(kind, {})
+    for key, value in data.items():
+        if isinstance(value, dict) and key in NESTED:
+            return f"{key}.{suspect(value)}"
+        wanted = defaults.get(key)
+        odd = isinstance(value, list | dict | str) and not isinstance(wanted, type(value))
+        if key in defaults and (odd or (value is None and type(wanted) is int)):
+            return f"{key} = {shown(value)}: must be a whole number; change it"
+    return "a value has a kind that its family does not read; compare it with a released file"
+
+
 _FREE = frozenset({"context", "name", "about", "count_mtp", "tie_embeddings"})
 """Fields that no block is built from."""
 

@@ -201,7 +201,7 @@ def read(c: Config) -> dict[str, Any]:
     layers = c.size("num_hidden_layers") if kind == "hunyuan_v1_moe" else 1
     width, count, top = (_same(c, names, layers) for names in SIZES)
     fields: dict[str, Any] = {"attention_bias": bool(c.own("attention_bias", default=False))}
-    if kind in ("mixtral", "phimoe", "minimax_m2"):
+    if kind in ("mixtral", "phimoe"):
         fields["window"] = c.get("sliding_window", 0) or None
     if kind in ("olmoe", "flex_olmo", "minimax_m2"):
         fields["qk_norm"] = "full"

@@ -7,7 +7,14 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from paramcalc.errors import FileError, InputError, SpecError, UnknownPreset, printable
+from paramcalc.errors import (
+    ConfigError,
+    FileError,
+    InputError,
+    SpecError,
+    UnknownPreset,
+    printable,
+)
 from paramcalc.model import Model, spec_of
 
 if TYPE_CHECKING:
@@ -106,12 +113,19 @@ def _configured(
 ) -> Model:
     from paramcalc import families
 
-    reading = families.read(data, where=printable(where), like=like, arch=arch)
     own = name if name not in (None, "config") else None
     given = str(data.get("_name_or_path") or "").rstrip("/").rpartition("/")[2]
-    plain = printable(own or given or reading.model_type)[:80]
-    spec = spec_of({**reading.fields, **beside}, where)
-    return Model(spec, name=plain, asked=asked, reading=reading)
+    try:
+        reading = families.read(data, where=printable(where), like=like, arch=arch)
+        spec = spec_of({**reading.fields, **beside}, where)
+        plain = printable(own or given or reading.model_type)[:80]
+        model = Model(spec, name=plain, asked=asked, reading=reading)
+        _ = model.ledger  # a value of a wrong kind shows where it is multiplied
+    except (TypeError, AttributeError, LookupError, ArithmeticError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise ConfigError(f"{printable(where)}: {families.suspect(data)}") from None
+    return model
 
 
 def _from_file(path: Path, like: str | None, arch: str | None, *, name: str | None = None) -> Model:

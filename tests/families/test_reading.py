@@ -305,3 +305,22 @@ def test_windows_are_defaults_too(model_type: str) -> None:
     width = 2 * kv * (spec.head_dim or spec.d_model // (spec.n_heads or 1))
     window = kinds["window"]
     assert window.elements == window.layers * width * WINDOWED[model_type]
+
+
+@pytest.mark.parametrize(
+    ("config", "says"),
+    [
+        ({"model_type": "mamba", "intermediate_size": ["x"]}, "intermediate_size = ['x']: must be"),
+        ({"model_type": "nllb-moe", "decoder_sparse_step": None}, "decoder_sparse_step = none:"),
+        ({"model_type": "diffllama", "head_dim": {"a": 1}}, "head_dim = {'a': 1}: must be"),
+        (
+            {"model_type": "llava", "text_config": {"model_type": "mamba", "state_size": {}}},
+            "text_config: state_size = {}: must be",
+        ),
+    ],
+    ids=lambda value: value["model_type"] if isinstance(value, dict) else "",
+)
+def test_a_value_that_makes_no_size_is_named(config: dict[str, Any], says: str) -> None:
+    with pytest.raises(paramcalc.ConfigError) as caught:
+        paramcalc.load(config)
+    assert says in str(caught.value)
