@@ -151,9 +151,7 @@ class Config:
             kind = type(default)
             if not isinstance(value, kind):
                 self.fail(key, value, f"must be {_KINDS[kind]}")
-        elif type(default) is int and value is not None and type(value) is not int:
-            self.fail(key, value, "must be a whole number")
-        elif isinstance(value, str | list | dict) and key.endswith(_SIZES):
+        elif (type(default) is int and value is not None and type(value) is not int) or (isinstance(value, str | list | dict) and key.endswith(_SIZES)):
             self.fail(key, value, "must be a whole number")
         if type(value) is int and not -rules.MOST_TOKENS <= value <= rules.MOST_TOKENS:
             self.fail(key, value, f"must be at most {rules.MOST_TOKENS:,}", "lower it")
@@ -320,7 +318,7 @@ class Config:
         return sorted([*own, *inner])
 
 
-_SIZES = ("_size", "_dim", "_heads", "_rank", "_layers", "_experts", "_kernel", "_step")
+_SIZES = ("_size", "_dim", "_heads", "_rank", "_experts", "_kernel", "_step")
 """How keys of sizes end whose type has no default."""
 _KINDS = {bool: "true or false", str: "text", list: "a list", dict: "a section"}
 
