@@ -151,7 +151,9 @@ class Config:
             kind = type(default)
             if not isinstance(value, kind):
                 self.fail(key, value, f"must be {_KINDS[kind]}")
-        elif (type(default) is int and value is not None and type(value) is not int) or (isinstance(value, str | list | dict) and key.endswith(_SIZES)):
+        elif type(default) is int and value is not None and type(value) is not int:
+            self.fail(key, value, "must be a whole number")
+        if isinstance(value, str | dict) and key.endswith(_SIZES):
             self.fail(key, value, "must be a whole number")
         if type(value) is int and not -rules.MOST_TOKENS <= value <= rules.MOST_TOKENS:
             self.fail(key, value, f"must be at most {rules.MOST_TOKENS:,}", "lower it")

@@ -120,7 +120,7 @@ def _configured(
         spec = spec_of({**reading.fields, **beside}, where)
         plain = printable(own or given or reading.model_type)[:80]
         model = Model(spec, name=plain, asked=asked, reading=reading)
-        _ = model.ledger  # a value of a wrong kind shows where it is multiplied
+        _ = model.params.total  # a value of a wrong kind shows where it is multiplied
     except (TypeError, AttributeError, LookupError, ArithmeticError) as error:
         if isinstance(error, InputError):
             raise
