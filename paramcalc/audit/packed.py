@@ -116,6 +116,8 @@ class _Reader:
         given = self.tensors.get(f"{base}.weight_shape")
         if given is not None and len(given.values) == 2:
             shape = given.values
+            if prod(shape) > tensor.n_bytes * 8:  # not even a bit for each
+                return None
         elif tensor.dtype == "U8" and len(tensor.shape) == 2:
             shape = (tensor.shape[0], tensor.shape[1] * 2)
         else:
@@ -139,7 +141,8 @@ class _Reader:
             state = next((n for n in states if ".quant_state." in n), "")
             shape = self.tensors[state].values if state else ()
             label = "NF4" if state.endswith("nf4") else "FP4"
-            true = shape or (tensor.elements * 2,)
+            packed = tensor.elements * 2
+            true = shape if prod(shape) in (packed, packed - 1) else (packed,)
             return Held(name, true, label, self._take([name, *states]), True)
         scales = [f"{base}.{x}" for x in _SCALES if f"{base}.{x}" in self.tensors]
         if not scales:

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from paramcalc.errors import InputError
+from paramcalc.errors import InputError, printable
 
 if TYPE_CHECKING:
     from paramcalc.model import Model
 
+MOST_KEYS = 20
+"""Of a file's unused keys in a note; JSON has all."""
 MOST_TEXT = 262_145
 """Characters read from standard input: a specification is a page."""
 
@@ -200,8 +202,11 @@ def notes(model: Model) -> list[str]:
     found = [f"assumed: {what}" for what in reading.assumed]
     found += [f"not counted: {what}" for what in reading.left_out]
     if reading.unused:
-        found.append(f"keys not used, which may change shapes: {', '.join(reading.unused)}")
-    return found
+        some = ", ".join(key[:60] for key in reading.unused[:MOST_KEYS])
+        left = len(reading.unused) - MOST_KEYS
+        more = f" and {left} more" if left > 0 else ""
+        found.append(f"keys not used, which may change shapes: {some}{more}")
+    return [printable(line) for line in found]
 
 
 def one_of(json: bool, csv: bool, markdown: bool) -> str:

@@ -73,7 +73,8 @@ def show(
         {"tie_embeddings": tie, "gpt2": gpt2, "gated_ffn": gated},
         set_,
     )
-    if is_contents(model):
+    asked = (d, layers, heads, kv, head_dim, ff, vocab, experts, top_k, context, set_, like, arch)
+    if is_contents(model) and not (any(asked) or tensors or by_layer or mtp):
         from paramcalc.cli.audit import show_contents
 
         show_contents(model, way)

@@ -34,7 +34,19 @@ CARD = {
 """Fields of the card and the keys that most types write them under."""
 
 NEEDED = frozenset(
-    ["hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size", "vocab_size"]
+    [
+        "hidden_size",
+        "num_hidden_layers",
+        "num_attention_heads",
+        "intermediate_size",
+        "vocab_size",
+        "num_experts",
+        "moe_intermediate_size",
+        "n_routed_experts",
+        "num_local_experts",
+        "num_experts_per_tok",
+        "first_k_dense_replace",
+    ]
 )
 """Sizes that are never null where the type has a default for them."""
 

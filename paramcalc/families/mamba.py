@@ -79,7 +79,7 @@ def read(c: Config) -> dict[str, Any]:
     if c.model_type == "mamba2":
         mixer: Mamba | Mamba2 = mamba2(c, inner)
     else:
-        mixer = mamba(c, c.get("intermediate_size", inner))
+        mixer = mamba(c, c.size("intermediate_size", inner))
     return c.card(
         n_heads=None,
         head_dim=None,

@@ -42,6 +42,9 @@ TYPES: dict[str, dict[str, Any]] = {
 }
 
 
+MOST_NETWORKS = 1_000
+
+
 def _dense(name: str, role: Role, out: int, into: int) -> Iterator[Row]:
     """A matrix with its bias."""
     yield Tensor(f"{name}.weight", role, (out, into), "matmul")
@@ -129,7 +132,10 @@ def _layer(c: Config) -> Iterator[Row]:
         for name in ("input", "attention") if shared else ("input",):
             yield from _dense(f"bottleneck.{name}.dense", "residual", inside, d)
             yield from _norm(f"bottleneck.{name}.LayerNorm", inside)
-    for i in range(c.num_feedforward_networks - 1):
+    networks = c.size("num_feedforward_networks")
+    if networks > MOST_NETWORKS:
+        c.fail("num_feedforward_networks", networks, f"must be at most {MOST_NETWORKS}", "lower it")
+    for i in range(networks - 1):
         yield from _dense(f"ffn.{i}.intermediate.dense", "ffn", ff, inside)
         yield from _dense(f"ffn.{i}.output.dense", "ffn", inside, ff)
         yield from _norm(f"ffn.{i}.output.LayerNorm", inside)

@@ -69,12 +69,16 @@ def config_of(contents: Contents) -> dict[str, Any]:
     if kind == "llama" and found.get("num_local_experts"):
         kind = "mixtral"
     names = {t.name for t in contents.tensors}
-    table = next((t for t in contents.tensors if t.name == "token_embd.weight"), None)
+    named = (t for t in contents.tensors if t.name == "token_embd.weight" and t.shape)
+    table = next(named, None)
     tokens = metadata.get("tokenizer.ggml.tokens")
     stated = metadata.get(f"{arch}.vocab_size", tokens if isinstance(tokens, int) else None)
     vocab = table.shape[0] if table is not None else stated
-    if vocab is not None:
-        found["vocab_size"] = vocab
+    if vocab is None:
+        raise FileError(f"{where}: states no vocabulary, and has no token_embd.weight")
+    found["vocab_size"] = vocab
+    if "num_key_value_heads" not in found:
+        found["num_key_value_heads"] = found.get("num_attention_heads")
     found["tie_word_embeddings"] = "output.weight" not in names
     found["attention_bias"] = any(name.endswith("attn_q.bias") for name in names)
     return {"model_type": kind, **found}

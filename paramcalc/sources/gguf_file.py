@@ -18,8 +18,8 @@ from paramcalc.sources.contents import Contents, FileTensor
 _WIDTHS = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8}
 _STRING, _ARRAY = 8, 9
 MOST_ENTRIES = 100_000
-MOST_ITEMS = 4_000_000
-"""Of an array: the largest vocabularies have a tenth of it."""
+MOST_ITEMS = 600_000
+"""Of an array: the largest vocabularies have half of it."""
 MOST_DIMS = 8
 
 
@@ -129,4 +129,6 @@ def _walk(data: mmap.mmap) -> None:
         sizes = [walk.number("Q") for _ in range(dims)]
         if prod(sizes) > 2**50:
             raise ValueError("it has a tensor of more than 2^50 elements")
-        walk.skip(12)
+        walk.skip(4)
+        if walk.number("Q") > len(data):
+            raise ValueError("it has a tensor that starts after its end")

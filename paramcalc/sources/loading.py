@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _FILE_SUFFIXES = (".yaml", ".yml", ".json")
 _CONTENTS = (".safetensors", ".gguf")
+_INDEX = ".safetensors.index.json"
 _HUB_ID = re.compile(r"[\w][\w.-]{0,95}/[\w][\w.-]{0,95}")
 
 
@@ -67,7 +68,7 @@ def load(
             return _from_file(path, like, arch, name=name)
         raise
     name = found.path.stem
-    return model_of(data, name, name=name, asked=found.hub)
+    return model_of(data, name, name=name, asked=found.hub, like=like, arch=arch)
 
 
 def model_of(
@@ -88,6 +89,8 @@ def model_of(
     if is_config(data) or (like is not None and not data.keys() & {"d_model", "config"}):
         return _configured(data, where, {}, name=name, asked=asked, like=like, arch=arch)
     inner = data.get("config")
+    if inner is None and (like is not None or arch is not None):
+        raise InputError(f"{where}: --like and --arch are for a config.json; leave them out")
     if inner is None:
         return Model(spec_of(data, where), name=name, asked=asked)
     beside = {k: v for k, v in data.items() if k != "config"}
@@ -143,7 +146,7 @@ def _from_file(path: Path, like: str | None, arch: str | None, *, name: str | No
             raise
         why = getattr(error, "strerror", None) or str(error)
         raise FileError(f"{shown}: {why.lower()}; check the path") from None
-    if path.suffix.lower() in _CONTENTS:
+    if path.suffix.lower() in _CONTENTS or path.name.lower().endswith(_INDEX):
         return _from_contents(path)
     read = config_file.read if path.suffix.lower() == ".json" else yaml_file.read
     stem = path.parent.resolve().name if path.name == "config.json" else path.stem
@@ -177,7 +180,7 @@ def is_file_name(text: str) -> bool:
 
 def is_contents(text: str) -> bool:
     """Whether a text names a file of tensors."""
-    return text.lower().endswith((*_CONTENTS, ".safetensors.index.json"))
+    return text.lower().endswith((*_CONTENTS, _INDEX))
 
 
 def _exists(text: str) -> bool:

@@ -57,7 +57,7 @@ def read(path: Path) -> Contents:
                 if bits is None:
                     raise FileError(f"{path}: {name[:60]} has the unknown dtype {dtype}")
                 n_bytes = -(-tensor.elements * bits // 8)
-                values = _values(file, name) if n_bytes <= MOST_VALUES else ()
+                values = _values(file, name, dtype) if n_bytes <= MOST_VALUES else ()
                 tensors.append(tensor._replace(n_bytes=n_bytes, values=values))
     except SafetensorError as error:
         raise FileError(f"{path}: broken safetensors file: {str(error)[:120]}") from None
@@ -67,17 +67,17 @@ def read(path: Path) -> Contents:
     return Contents((str(path),), tuple(tensors))
 
 
-def _values(file: Any, name: str) -> tuple[int, ...]:
+def _values(file: Any, name: str, dtype: str) -> tuple[int, ...]:
     """The shape that a small tensor beside a packed one states, else nothing."""
-    if name.endswith(".weight_shape"):
-        return tuple(int(value) for value in file.get_tensor(name).ravel())
-    if ".quant_state.bitsandbytes__" in name:
-        with suppress(ValueError):
+    shape: Any = None
+    if name.endswith(".weight_shape") and dtype in ("I64", "I32", "U32", "U64"):
+        shape = [int(value) for value in file.get_tensor(name).ravel()]
+    elif ".quant_state.bitsandbytes__" in name and dtype == "U8":
+        with suppress(ValueError, RecursionError):
             state = json.loads(bytes(file.get_tensor(name)))
             shape = state.get("shape") if isinstance(state, dict) else None
-            if isinstance(shape, list) and all(type(size) is int and size > 0 for size in shape):
-                return tuple(shape)
-    return ()
+    sizes = shape if isinstance(shape, list) else []
+    return tuple(sizes) if all(type(size) is int and 0 < size < 2**40 for size in sizes) else ()
 
 
 def read_index(path: Path) -> Contents:

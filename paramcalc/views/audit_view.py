@@ -8,9 +8,11 @@ from typing import Any
 
 from paramcalc.audit.compare import Audit, Item, pattern
 from paramcalc.audit.packed import Held, unpacked
+from paramcalc.errors import printable
 from paramcalc.sources.contents import Contents
 from paramcalc.views.tables import Section, Share, Size
 
+MOST_TENSORS = 2_000
 MOST_ROWS = 40
 """Of one kind of finding on a screen; JSON has all."""
 
@@ -68,8 +70,11 @@ def _tensors_section(held: list[Held]) -> Section:
     section = Section(
         "Tensors", [("", "left"), ("shape", "right"), ("copies", "right"), ("stored as", "left")]
     )
-    for name, shape, kind, copies in _merged(held):
-        section.add(name, _shape(shape), copies, kind)
+    merged = _merged(held)
+    for name, shape, kind, copies in merged[:MOST_TENSORS]:
+        section.add(printable(name), _shape(shape), copies, kind)
+    if len(merged) > MOST_TENSORS:
+        section.notes.append(f"and {len(merged) - MOST_TENSORS:,} more; --csv lists all")
     return section
 
 
@@ -127,7 +132,7 @@ def _items_section(title: str, items: tuple[Item, ...]) -> Section:
         shape = _shape(item.shape)
         if item.was is not None:
             shape = f"{shape}, in the files {_shape(item.was)}"
-        section.add(item.name, shape, item.copies)
+        section.add(printable(item.name), shape, item.copies)
     if len(items) > MOST_ROWS:
         section.notes.append(f"and {len(items) - MOST_ROWS:,} more; --json lists all")
     return section

@@ -27,14 +27,32 @@ def preset_text(model: Model) -> str:
     if has_blocks(model.spec):
         keys = {k: v for k, v in reading.data.items() if not k.startswith("_")}
         keys.pop("transformers_version", None)
+        if reading.arch:
+            keys["architectures"] = [reading.arch]
         fields = {"name": model.name, "config": keys}
     else:
-        stated = {key: value for key, value in stated.items() if value not in ("", None)}
+        stated = _plain(stated)
         ordered = sorted(stated, key=lambda k: FIRST.index(k) if k in FIRST else len(FIRST))
         fields = {"name": model.name, **{key: stated[key] for key in ordered}}
     kind = f" ({reading.arch})" if reading.arch else ""
     fields["about"] = {"source": f"config.json of model_type {reading.model_type}{kind}"}
     return _dump(fields)
+
+
+def _plain(fields: dict[str, Any]) -> dict[str, Any]:
+    """Sections without what is empty; no biases at all stand as ``false``."""
+    found: dict[str, Any] = {}
+    for key, value in fields.items():
+        if key == "attention_bias":
+            found[key] = value or False
+        elif isinstance(value, dict):
+            found[key] = _plain(value)
+        elif isinstance(value, list | tuple) and all(isinstance(v, dict) for v in value):
+            if value:
+                found[key] = [_plain(v) for v in value]
+        elif value is not None:
+            found[key] = value
+    return found
 
 
 class _Dumper(yaml.SafeDumper):

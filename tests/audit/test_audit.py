@@ -284,6 +284,14 @@ def hostile(tmp_path: Path) -> dict[str, bytes]:
         "string.gguf": head + u64(0) + u64(1) + u64(2**62),
         "array.gguf": head + u64(0) + u64(1) + key + array + (8).to_bytes(4, "little") + u64(2**40),
         "kind.gguf": head + u64(0) + u64(1) + key + (77).to_bytes(4, "little"),
+        "offset.gguf": head
+        + u64(1)
+        + u64(0)
+        + key
+        + (1).to_bytes(4, "little")
+        + u64(4)
+        + (0).to_bytes(4, "little")
+        + u64(2**63),
         "dims.gguf": head + u64(1) + u64(0) + key + (2**31).to_bytes(4, "little"),
         "empty.safetensors": b"",
         "length.safetensors": u64(2**62) + b"{}",
@@ -329,3 +337,32 @@ def test_without_the_extras_it_says_what_to_install(
         path.write_bytes(b"x")
         with pytest.raises(paramcalc.FileError, match=rf"pip install 'paramcalc\[{suffix}\]'"):
             read_file(path)
+
+
+def test_what_states_a_shape_is_not_trusted(tmp_path: Path) -> None:
+    name = "model.layers.0.mlp.up_proj"
+    for shape in ([-5, 2**62], [0, 3], [2**50, 2]):
+        arrays = packed("compressed") | {f"{name}.weight_shape": np.array(shape)}
+        found = unpacked(read_file(write_arrays(tmp_path / "m.safetensors", arrays)))
+        assert sum(held.elements for held in found) < 10_000
+    deep = np.frombuffer(b"[" * 4000, np.uint8)
+    arrays = packed("nf4") | {f"{name}.weight.quant_state.bitsandbytes__nf4": deep}
+    (held,) = unpacked(read_file(write_arrays(tmp_path / "m.safetensors", arrays)))
+    assert held.elements == 6144
+
+
+def test_names_in_files_reach_the_screen_plain(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write_safetensors(tmp_path / "m.safetensors", {"bad\x1b[31m\nname": (4, 4)})
+    out = run(capsys, str(path))[1]
+    assert "bad?[31m?name" in out
+
+
+def test_options_of_a_model_apply_to_a_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gguf = write_gguf(tmp_path / "tiny.gguf")
+    code, out, _ = run(capsys, str(gguf), "--kv", "4")
+    assert code == 0
+    assert "tiny  117,696 parameters  (+12,288 against the file)" in out  # 3 x 2 x 64 x 2 x 16

@@ -324,3 +324,49 @@ def test_a_value_that_makes_no_size_is_named(config: dict[str, Any], says: str) 
     with pytest.raises(paramcalc.ConfigError) as caught:
         paramcalc.load(config)
     assert says in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("config", "arch"),
+    [
+        ({"model_type": "bart"}, "BartForCausalLM"),
+        ({"model_type": "marian"}, "MarianForCausalLM"),
+        ({"model_type": "gptj"}, "GPTJForCausalLM"),
+        ({"model_type": "nllb-moe"}, "NllbMoeForConditionalGeneration"),
+        ({"model_type": "big_bird"}, "BigBirdForCausalLM"),
+        ({"model_type": "qwen3_5"}, "Qwen3_5ForCausalLM"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_preset_keeps_the_class_and_what_is_off(
+    config: dict[str, Any], arch: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write_config(tmp_path, config)
+    code, out, _ = run(capsys, "preset", str(path), "--arch", arch)
+    assert code == 0
+    again = tmp_path / "again.yaml"
+    again.write_text(out, encoding="utf-8")
+    model, same = paramcalc.load(path, arch=arch), paramcalc.load(again)
+    assert same.params.total == model.params.total
+    assert same.flops.prefill(100) == model.flops.prefill(100)
+    assert same.memory.kv_bytes(500) == model.memory.kv_bytes(500)
+
+
+def test_like_and_arch_are_for_configurations(capsys: pytest.CaptureFixture[str]) -> None:
+    for option in ("--like", "--arch"):
+        code, _, err = run(capsys, "llama3-8b", option, "gpt2")
+        assert code == 2
+        assert "--like and --arch are for a config.json" in err
+
+
+def test_a_note_holds_no_control_letters(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write_config(tmp_path, {**LLAMA3, "bad\x1b[31m\nkey": 7})
+    code, _, err = run(capsys, str(path))
+    assert code == 0
+    assert "bad?[31m?key" in err
+    assert err.count("\n") == 1
+    many = {f"key_{i}": 7 for i in range(500)}
+    err = run(capsys, str(write_config(tmp_path, LLAMA3 | many)))[2]
+    assert err.rstrip().endswith("and 480 more")
