@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from paramcalc.build import Plan, ledger_of, plan
-from paramcalc.deploy import formats
+from paramcalc import formats
 from paramcalc.errors import InputError, SpecError
 from paramcalc.ledger import Ledger, Role
 from paramcalc.quantities import flops, memory, params

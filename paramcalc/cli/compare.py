@@ -34,7 +34,7 @@ def compare(
     Each model is taken at its own context unless --context is given. With two models the
     difference is shown.
     """
-    from paramcalc.deploy import formats
+    from paramcalc import formats
     from paramcalc.views import comparison, output
 
     way = o.one_of(json, csv, markdown)

@@ -27,7 +27,7 @@ def complete_models(incomplete: str) -> list[str]:
 
 def complete_formats(incomplete: str) -> list[str]:
     """Return the formats that start with what was typed."""
-    from paramcalc.deploy.formats import FORMATS
+    from paramcalc.formats import FORMATS
 
     return [name for name in FORMATS if name.startswith(incomplete)]
 

@@ -1,1 +1,1 @@
-"""What a model needs when it runs: number formats now."""
+"""Running a model: hardware, parallelism, what fits, training, serving, cost."""

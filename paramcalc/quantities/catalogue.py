@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal, NamedTuple, TypeAlias
 
-from paramcalc.deploy import formats
+from paramcalc import formats
 from paramcalc.ledger import Ledger
 from paramcalc.numbers import Num
 from paramcalc.quantities import flops, memory, params

@@ -1,4 +1,4 @@
-"""Memory: what a sequence leaves in the cache. Weight bytes are in ``deploy.formats``."""
+"""Memory: what a sequence leaves in the cache. Weight bytes are in ``paramcalc.formats``."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from types import NoneType
 from typing import Any, NamedTuple, cast
 
 from paramcalc.build import ledger_of, plan
-from paramcalc.deploy import formats
+from paramcalc import formats
 from paramcalc.errors import InputError, did_you_mean
 from paramcalc.ledger import ROLES, Ledger
 from paramcalc.numbers import Num

@@ -78,7 +78,7 @@ class Plan:
     def _axis(self, name: str, text: str) -> Axis:
         if name in WORDS:
             axis = axes_module.switch(name, text)
-            from paramcalc.deploy import formats
+            from paramcalc import formats
 
             return axis._replace(values=tuple(formats.find(str(v)).name for v in axis.values or ()))
         from paramcalc.spec import ModelSpec

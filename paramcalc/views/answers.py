@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from paramcalc.deploy import formats
+from paramcalc import formats
 from paramcalc.model import Model
 from paramcalc.numbers import Num
 from paramcalc.quantities.catalogue import CATALOGUE, At, Known, evaluate

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from paramcalc.deploy import formats
+from paramcalc import formats
 from paramcalc.quantities import params, shape
 from paramcalc.quantities.catalogue import CATALOGUE
 from paramcalc.quantities.components import Part, moves, parts

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import paramcalc
-from paramcalc.deploy import formats
+from paramcalc import formats
 from paramcalc.errors import InputError
 from paramcalc.ledger import ROLES
 from paramcalc.model import Model
