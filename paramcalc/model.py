@@ -7,8 +7,8 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from paramcalc.build import Plan, ledger_of, plan
 from paramcalc import formats
+from paramcalc.build import Plan, ledger_of, plan
 from paramcalc.errors import InputError, SpecError
 from paramcalc.ledger import Ledger, Role
 from paramcalc.quantities import flops, memory, params

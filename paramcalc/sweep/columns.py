@@ -7,8 +7,8 @@ from contextlib import suppress
 from types import NoneType
 from typing import Any, NamedTuple, cast
 
-from paramcalc.build import ledger_of, plan
 from paramcalc import formats
+from paramcalc.build import ledger_of, plan
 from paramcalc.errors import InputError, did_you_mean
 from paramcalc.ledger import ROLES, Ledger
 from paramcalc.numbers import Num
