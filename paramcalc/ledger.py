@@ -47,8 +47,11 @@ CacheKind: TypeAlias = Literal["full", "window", "chunk", "latent", "state", "cr
 """How a layer's cache grows: with every position, up to a window or chunk, as one latent a
 position, not at all (a recurrent state), or with an encoder's positions."""
 
-Shard: TypeAlias = Literal["column", "row", "vocab", "expert+column", "expert+row", "replicated"]
-"""How tensor and expert parallelism split a tensor."""
+Shard: TypeAlias = Literal[
+    "column", "kv", "row", "vocab", "expert+column", "expert+row", "expert", "replicated"
+]
+"""How tensor and expert parallelism split a tensor: by outputs, inputs, tokens or experts; ``kv``
+is ``column`` whose heads are copied where there are more ranks than heads."""
 
 ROLES: tuple[Role, ...] = get_args(Role)
 
@@ -59,6 +62,7 @@ class Tensor(NamedTuple):
     ``shape`` is (out, in) for a matrix. ``copies`` are stored; ``active`` of them are used for any
     one token (top-k experts); ``runs`` is how many times a token is multiplied by one: equal to
     ``active`` except for a tied head (stored 0, run 1) and shared layers (stored 1, run L times).
+    ``units`` is what ranks may share out (heads); None for single rows or columns.
     """
 
     name: str
@@ -70,6 +74,7 @@ class Tensor(NamedTuple):
     active: Num = 1
     runs: Num = 1
     stream: Stream = "token"
+    units: Num | None = None
 
     @property
     def elements(self) -> Num:
@@ -130,6 +135,7 @@ class Cache(NamedTuple):
     """What is kept for the next token: ``per_position`` elements for each position kept.
 
     ``of`` names what a sight does not tell: that it is a ``latent``, or ``cross`` attention's.
+    ``units`` is what ranks may share out (heads); None where each rank keeps the whole.
     """
 
     name: str
@@ -137,6 +143,7 @@ class Cache(NamedTuple):
     sight: Sight
     copies: Num = 1
     of: CacheKind | None = None
+    units: Num | None = None
 
     @property
     def kind(self) -> CacheKind:

@@ -51,11 +51,19 @@ class Attention(NamedTuple):
         v, o = self.n_kv_heads * self.v_head_dim, self.n_heads * self.v_head_dim
         source: Stream = "source" if self.cross else "token"
         has = self.biases.__contains__
-        yield from linear(f"{own}.q", "attention", q, into, bias=has("q"), shard="column")
+        yield from linear(
+            f"{own}.q", "attention", q, into, bias=has("q"), shard="column", units=self.n_heads
+        )
         if self.gate != "none":
             width = o if self.gate == "element" else self.n_heads
             yield from linear(
-                f"{own}.gate", "attention", width, into, bias=has("g"), shard="column"
+                f"{own}.gate",
+                "attention",
+                width,
+                into,
+                bias=has("g"),
+                shard="column",
+                units=self.n_heads,
             )
         source_width = into if self.d_source is None else self.d_source
         for letter, width in (("k", k), ("v", v)):
@@ -66,10 +74,13 @@ class Attention(NamedTuple):
                     width,
                     source_width,
                     bias=has(letter),
-                    shard="column",
+                    shard="kv",
                     stream=source,
+                    units=self.n_kv_heads,
                 )
-        yield from linear(f"{own}.o", "attention", d, o, bias=has("o"), shard="row")
+        yield from linear(
+            f"{own}.o", "attention", d, o, bias=has("o"), shard="row", units=self.n_heads
+        )
         if self.sinks:
             yield Tensor(f"{own}.sinks", "attention", (self.n_heads,), "bias", "column")
         if self.qk_norm != "none":
@@ -81,7 +92,13 @@ class Attention(NamedTuple):
         yield Operation(f"{own}.values", "attention", values, self.sight)
         if self.cached and "k" in self.parts:
             kept = k + v if "v" in self.parts else k
-            yield Cache(f"{own}.kv", kept, self.sight, of="cross" if self.cross else None)
+            yield Cache(
+                f"{own}.kv",
+                kept,
+                self.sight,
+                of="cross" if self.cross else None,
+                units=self.n_kv_heads,
+            )
 
     def _norm(self, name: str, heads: Num) -> Norm:
         shapes = {

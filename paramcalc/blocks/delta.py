@@ -45,5 +45,7 @@ class GatedDelta(NamedTuple):
         yield from Norm(f"{own}.norm", (self.value_dim,), False).rows()
         yield from linear(f"{own}.o", "mixer", d, values, shard="row")
         yield Operation(f"{own}.delta", "mixer", 6 * values * self.key_dim, State())
-        yield Cache(f"{own}.state", values * self.key_dim, State(), of="state")
-        yield Cache(f"{own}.conv_state", channels * self.kernel, State(), of="state")
+        yield Cache(f"{own}.state", values * self.key_dim, State(), of="state", units=heads)
+        yield Cache(
+            f"{own}.conv_state", channels * self.kernel, State(), of="state", units=channels
+        )

@@ -47,8 +47,8 @@ class KimiDelta(NamedTuple):
         yield from Norm(f"{own}.norm", (width,), False).rows()
         yield from linear(f"{own}.o", "mixer", d, wide, shard="row")
         yield Operation(f"{own}.delta", "mixer", 6 * wide * width, State())
-        yield Cache(f"{own}.state", wide * width, State(), of="state")
-        yield Cache(f"{own}.conv_state", 3 * wide * self.kernel, State(), of="state")
+        yield Cache(f"{own}.state", wide * width, State(), of="state", units=heads)
+        yield Cache(f"{own}.conv_state", 3 * wide * self.kernel, State(), of="state", units=heads)
 
     def _through(self, part: str) -> Iterator[Tensor]:
         """One value a channel from the stream."""

@@ -19,12 +19,26 @@ def linear(
     copies: Num = 1,
     active: Num = 1,
     stream: Stream = "token",
+    units: Num | None = None,
 ) -> Iterator[Tensor]:
     """Yield the (out, in) matrix, then its bias of ``out`` values if ``bias``.
 
-    A bias after a column-split matrix is split with it; after a row-split one it is replicated.
+    A bias after a column-split matrix is split with it; after a row-split one each rank has it.
     """
-    yield Tensor(name, role, (out, into), "matmul", shard, copies, active, active, stream)
+    yield Tensor(name, role, (out, into), "matmul", shard, copies, active, active, stream, units)
     if bias:
-        split: Shard = shard if shard.endswith("column") else "replicated"
-        yield Tensor(f"{name}.bias", role, (out,), "bias", split, copies, active, active, stream)
+        yield Tensor(
+            f"{name}.bias",
+            role,
+            (out,),
+            "bias",
+            _WITH_BIAS.get(shard, shard),
+            copies,
+            active,
+            active,
+            stream,
+            units,
+        )
+
+
+_WITH_BIAS: dict[Shard, Shard] = {"row": "replicated", "expert+row": "expert"}

@@ -33,7 +33,7 @@ class LightningAttention(NamedTuple):
         yield from Norm(f"{own}.norm", (wide,), False).rows()
         yield from linear(f"{own}.o", "mixer", d, wide, shard="row")
         yield Operation(f"{own}.recurrence", "mixer", 4 * wide * self.head_dim, State())
-        yield Cache(f"{own}.state", wide * self.head_dim, State(), of="state")
+        yield Cache(f"{own}.state", wide * self.head_dim, State(), of="state", units=self.n_heads)
 
 
 class ShortConvolution(NamedTuple):
@@ -57,4 +57,4 @@ class ShortConvolution(NamedTuple):
         if self.bias:
             yield Tensor(f"{own}.conv.bias", "mixer", (d,), "bias", "column")
         yield from linear(f"{own}.out", "mixer", d, d, bias=self.bias, shard="row")
-        yield Cache(f"{own}.conv_state", d * self.kernel, State(), of="state")
+        yield Cache(f"{own}.conv_state", d * self.kernel, State(), of="state", units=d)

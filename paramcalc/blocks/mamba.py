@@ -49,8 +49,8 @@ class Mamba(NamedTuple):
                 yield from Norm(f"{own}.{part}_norm", (width,), False).rows()
         yield from linear(f"{own}.out", "mixer", d, inner, bias=self.bias, shard="row")
         yield Operation(f"{own}.scan", "mixer", 4 * inner * self.d_state, State())
-        yield Cache(f"{own}.state", inner * self.d_state, State(), of="state")
-        yield Cache(f"{own}.conv_state", inner * self.kernel, State(), of="state")
+        yield Cache(f"{own}.state", inner * self.d_state, State(), of="state", units=inner)
+        yield Cache(f"{own}.conv_state", inner * self.kernel, State(), of="state", units=inner)
 
     def _of_heads(self, *more: Num) -> tuple[Num, ...]:
         if self.n_heads is None:
@@ -110,5 +110,7 @@ class Mamba2(NamedTuple):
             yield from Norm(f"{own}.norm", (inner,), False).rows()
         yield from linear(f"{own}.out", "mixer", d, inner, bias=self.out_bias, shard="row")
         yield Operation(f"{own}.scan", "mixer", 4 * inner * self.d_state, State())
-        yield Cache(f"{own}.state", inner * self.d_state, State(), of="state")
-        yield Cache(f"{own}.conv_state", channels * self.kernel, State(), of="state")
+        yield Cache(f"{own}.state", inner * self.d_state, State(), of="state", units=heads)
+        yield Cache(
+            f"{own}.conv_state", channels * self.kernel, State(), of="state", units=channels
+        )

@@ -41,20 +41,35 @@ class LatentAttention(NamedTuple):
         width = self.qk_nope_head_dim + self.qk_rope_head_dim
         has = self.biases.__contains__
         if self.q_lora_rank is None:
-            yield from linear(f"{own}.q", "attention", heads * width, d, shard="column")
+            yield from linear(
+                f"{own}.q", "attention", heads * width, d, shard="column", units=heads
+            )
         else:
             yield from linear(f"{own}.q_down", "attention", self.q_lora_rank, d, bias=has("q"))
             yield from Norm(f"{own}.q_norm", (self.q_lora_rank,), False).rows()
             yield from linear(
-                f"{own}.q_up", "attention", heads * width, self.q_lora_rank, shard="column"
+                f"{own}.q_up",
+                "attention",
+                heads * width,
+                self.q_lora_rank,
+                shard="column",
+                units=heads,
             )
         latent = self.kv_lora_rank + self.qk_rope_head_dim
         yield from linear(f"{own}.kv_down", "attention", latent, d, bias=has("k"))
         yield from Norm(f"{own}.kv_norm", (self.kv_lora_rank,), False).rows()
         up = heads * (self.qk_nope_head_dim + self.v_head_dim)
-        yield from linear(f"{own}.kv_up", "attention", up, self.kv_lora_rank, shard="column")
         yield from linear(
-            f"{own}.o", "attention", d, heads * self.v_head_dim, bias=has("o"), shard="row"
+            f"{own}.kv_up", "attention", up, self.kv_lora_rank, shard="column", units=heads
+        )
+        yield from linear(
+            f"{own}.o",
+            "attention",
+            d,
+            heads * self.v_head_dim,
+            bias=has("o"),
+            shard="row",
+            units=heads,
         )
         yield Operation(f"{own}.scores", "attention", 2 * heads * width, self.sight)
         yield Operation(f"{own}.values", "attention", 2 * heads * self.v_head_dim, self.sight)

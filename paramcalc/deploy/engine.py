@@ -1,0 +1,104 @@
+"""What an inference engine adds to weights and cache: pages, workspace, reserve.
+
+The constants are vLLM's, measured by others on an H100 of 79.18 GiB (llm-d-benchmark,
+config_explorer/empirical-vllm-memory-results.md, 2025), and each may be changed.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import NamedTuple
+
+from paramcalc.deploy.figures import GIB
+from paramcalc.ledger import Cache, Ledger, Tensor
+from paramcalc.numbers import Num, ceil_div, minimum
+from paramcalc.sight import State, Window
+
+MEASURED = "vLLM on an H100, llm-d-benchmark 2025"
+RESERVE = round(Fraction(14, 100) * GIB)
+"""Outside the allocator on one GPU: 0.13 to 0.14 GiB in nine runs."""
+RESERVE_RANKS = round(Fraction(55, 100) * GIB)
+"""The same with communication buffers (tp 2): 0.54 and 0.55 GiB."""
+LOGIT_BYTES = 39
+"""Bytes a logit while sampling is profiled: 38.4 to 39.6 in seven runs of five vocabularies
+(4.76 GiB for 1,024 x 128,256)."""
+STREAMS = 8
+"""Vectors of d_model alive at once, beside what one feed-forward part makes: with 8, 8,192 tokens
+of Mistral-Small-24B take the 2.12 GiB that were measured."""
+MXFP4_MULTIPLE = 256
+"""MXFP4 kernels store d_model padded to a multiple of 256 (2,880 to 3,072 for gpt-oss; measured
+13.47 and 64.38 GiB)."""
+
+
+class Engine(NamedTuple):
+    """An inference engine's settings.
+
+    ``utilization`` of a GPU's memory is its own; a cache page holds ``page`` tokens; a step
+    processes at most ``max_batched_tokens`` and samples for at most ``max_seqs`` requests.
+    """
+
+    utilization: Fraction = Fraction(9, 10)
+    page: int = 16
+    max_batched_tokens: int = 8192
+    max_seqs: int = 1024
+    reserve: int | None = None
+
+    def reserve_bytes(self, ranks: int) -> int:
+        """Bytes outside the allocator on one of ``ranks`` GPUs that work together."""
+        if self.reserve is not None:
+            return self.reserve
+        return RESERVE if ranks == 1 else RESERVE_RANKS
+
+
+def paged_elements(cache: Cache, n: Num, page: int) -> Num:
+    """Return the elements of a cache row as whole pages of ``page`` tokens, after n tokens.
+
+    A window keeps the pages it touches: one more than fit in it. A state has no pages.
+    """
+    kept = cache.sight.kept(n)
+    if not isinstance(cache.sight, State):
+        kept = ceil_div(kept, page)
+        if isinstance(cache.sight, Window):
+            pages = ceil_div(cache.sight.size - 1, page) + 1
+            kept = minimum(ceil_div(n, page), pages)
+        kept = kept * page
+    return cache.copies * cache.per_position * kept
+
+
+def workspace(ledger: Ledger, vocab: Num, engine: Engine, bits: int = 16) -> tuple[Num, Num]:
+    """Return the bytes of the widest layer's forward pass and of sampling, on one GPU.
+
+    They are not alive at once: an engine reserves the larger. ``ledger`` is the GPU's own.
+    """
+    wide = max((_width(layer.rows) for layer in ledger.layers), default=0)
+    d = max(
+        (t.shape[-1] for t in ledger.tensors if t.role in ("embedding", "head", "norm")), default=0
+    )
+    forward = engine.max_batched_tokens * (wide + STREAMS * d) * bits // 8
+    return forward, engine.max_seqs * vocab * LOGIT_BYTES
+
+
+def _width(rows: tuple[object, ...]) -> Num:
+    """What a token's feed-forward part makes in one layer: outputs, and the input of the last."""
+    ffn = [r for r in rows if isinstance(r, Tensor) and r.role == "ffn" and len(r.shape) == 2]
+    made = sum(t.active * t.shape[0] for t in ffn if t.shard.endswith("column"))
+    return made + sum(t.active * t.shape[1] for t in ffn if t.shard.endswith("row"))
+
+
+def padded_for_kernels(ledger: Ledger, format_name: str) -> Ledger:
+    """Return the ledger with expert matrices as an MXFP4 kernel stores them, else as it is."""
+    if not format_name.startswith("mxfp4"):
+        return ledger
+    kinds = [
+        layer._replace(rows=tuple(_padded(row) for row in layer.rows)) for layer in ledger.layers
+    ]
+    return Ledger.of(ledger.outer, kinds)
+
+
+def _padded(row: object) -> object:
+    if not (isinstance(row, Tensor) and row.use == "matmul" and row.shard.startswith("expert+")):
+        return row
+    out, into = row.shape
+    if row.shard == "expert+row":
+        return row._replace(shape=(ceil_div(out, MXFP4_MULTIPLE) * MXFP4_MULTIPLE, into))
+    return row._replace(shape=(out, ceil_div(into, MXFP4_MULTIPLE) * MXFP4_MULTIPLE))

@@ -1,0 +1,228 @@
+"""Parallelism: what one GPU of several holds, as a ledger of its own.
+
+``sharded`` applies the shard rule of every row, so that weights, cache and work of one GPU are
+the same folds that count the whole model. Rules:
+
+* tensor parallelism (Megatron-LM, arXiv:1909.08053): columns of Q, K, V, gate and up, rows of O and
+  down, the vocabulary; K and V heads are copied where there are more ranks than heads;
+* expert parallelism (GShard, arXiv:2006.16668): whole experts over ``ep`` of a stage's GPUs, each
+  split further over ``etp`` of them;
+* pipeline parallelism: consecutive layers; the embedding on the first stage, the head on the last
+  (which keeps a copy of a tied table);
+* data and context parallelism copy the weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from paramcalc.errors import InputError
+from paramcalc.ledger import Cache, LayerRows, Ledger, Row, Tensor
+from paramcalc.numbers import Num, ceil_div
+
+VOCAB_MULTIPLE = 64
+"""vLLM and SGLang pad the vocabulary to a multiple of 64 before it is split over ranks."""
+
+
+class Layout(NamedTuple):
+    """How many GPUs share the work, and how.
+
+    ``ep`` GPUs of the ``tp`` x ``dp`` x ``cp`` of a stage share out the experts; 1 splits experts
+    as the rest is (``tp``). ``etp`` splits each expert further; None is 1 where ``ep`` is above 1,
+    as in vLLM and SGLang. The vocabulary is padded to ``vocab_multiple`` where ranks share it.
+    """
+
+    tp: Num = 1
+    pp: int = 1
+    ep: Num = 1
+    dp: Num = 1
+    cp: int = 1
+    etp: Num | None = None
+    vocab_multiple: int = VOCAB_MULTIPLE
+
+    @property
+    def gpus(self) -> Num:
+        """All GPUs: tp x pp x dp x cp."""
+        return self.tp * self.pp * self.dp * self.cp
+
+    @property
+    def expert_tp(self) -> Num:
+        """Ranks that share one expert's matrices."""
+        if self.etp is not None:
+            return self.etp
+        return self.tp if type(self.ep) is int and self.ep == 1 else 1
+
+    def text(self) -> str:
+        """The sizes above 1, as ``tp 2 x pp 2``."""
+        sizes = [
+            (n, getattr(self, n)) for n in ("tp", "pp", "ep", "etp", "dp", "cp") if getattr(self, n)
+        ]
+        return " x ".join(f"{name} {size}" for name, size in sizes if size > 1) or "one GPU"
+
+
+def check(ledger: Ledger, layout: Layout) -> None:
+    """Raise ``InputError`` with one line where a layout cannot hold a model; ints only."""
+    for name in ("tp", "pp", "ep", "dp", "cp", "etp"):
+        size = getattr(layout, name)
+        if size is not None and (type(size) is not int or size < 1):
+            raise InputError(f"{name} = {size}: must be a whole number of at least 1; raise it")
+    layers = sum(kind.n_layers for kind in ledger.layers)
+    if layout.pp > max(layers, 1):
+        raise InputError(
+            f"pp = {layout.pp}: there are {layers} layers, and a stage needs one; lower it"
+        )
+    stage = layout.tp * layout.dp * layout.cp
+    if stage % (layout.ep * layout.expert_tp):
+        raise InputError(
+            f"ep = {layout.ep}: with etp = {layout.expert_tp} must divide the {stage} GPUs of a"
+            f" stage (tp x dp x cp); lower it or raise dp"
+        )
+    experts = False
+    for row in _once(ledger):
+        if isinstance(row, Tensor):
+            experts = experts or row.shard.startswith("expert")
+            _check_tensor(row, layout)
+    if layout.ep > 1 and not experts:
+        raise InputError(f"ep = {layout.ep}: the model has no experts; leave it out")
+
+
+def _check_tensor(row: Tensor, layout: Layout) -> None:
+    ranks = layout.expert_tp if row.shard.startswith("expert") else layout.tp
+    if row.shard.startswith("expert") and row.copies % layout.ep:
+        raise InputError(
+            f"ep = {layout.ep}: must divide the {row.copies} experts of {row.name}; lower it"
+        )
+    if row.shard in ("replicated", "vocab", "expert"):
+        return
+    units = _units(row)
+    if units % ranks and not (row.shard == "kv" and ranks % units == 0):
+        what = "heads" if row.units is not None else "rows or columns"
+        name = "tp" if ranks == layout.tp else "etp"
+        raise InputError(
+            f"{name} = {ranks}: must divide the {units:,} {what} of {row.name}; lower it"
+        )
+
+
+def _once(ledger: Ledger) -> Iterator[Row]:
+    """Every row of one layer of each kind, and those outside."""
+    yield from ledger.outer
+    for kind in ledger.layers:
+        yield from kind.rows
+
+
+def _units(row: Tensor) -> Num:
+    """What ranks share out of a tensor: heads, or single rows or columns."""
+    if row.units is not None:
+        return row.units
+    return row.shape[-1] if row.shard.endswith("row") else row.shape[0]
+
+
+def shard(row: Row, layout: Layout) -> Row:
+    """Return what one GPU holds of a row of one layer (or of one outside the layers)."""
+    if isinstance(row, Cache):
+        if row.units is None:
+            return row
+        part = row.per_position // row.units * ceil_div(row.units, layout.tp)
+        return row._replace(per_position=part)
+    if not isinstance(row, Tensor) or row.shard == "replicated":
+        return row
+    if row.shard == "vocab":
+        whole = row.shape[0]
+        if not _alone(layout.tp):
+            whole = ceil_div(whole, layout.vocab_multiple) * layout.vocab_multiple
+        return row._replace(shape=(ceil_div(whole, layout.tp), *row.shape[1:]))
+    ranks = layout.tp
+    if row.shard.startswith("expert"):
+        ranks = layout.expert_tp
+        row = row._replace(
+            copies=ceil_div(row.copies, layout.ep), active=ceil_div(row.active, layout.ep)
+        )
+        if row.shard == "expert":
+            return row
+    units, last = _units(row), row.shard.endswith("row")
+    whole = row.shape[-1] if last else row.shape[0]
+    part = whole // units * ceil_div(units, ranks)
+    shape = (*row.shape[:-1], part) if last else (part, *row.shape[1:])
+    return row._replace(shape=shape)
+
+
+def _alone(size: Num) -> bool:
+    return type(size) is int and size == 1
+
+
+def partition(layers: int, pp: int) -> list[int]:
+    """Return how many layers each stage has: equal, or one more for the stages before the last.
+
+    The last stage has the head, so it is spared, then the first (vLLM's rule).
+    """
+    parts = [layers // pp] * pp
+    for extra in range(layers % pp):
+        parts[(-2 - extra) % pp] += 1
+    return parts
+
+
+def stage_ledgers(ledger: Ledger, layout: Layout) -> list[Ledger]:
+    """Return what one GPU of each pipeline stage holds, first stage first; pp is an int."""
+    if layout.pp == 1:
+        return [sharded(ledger, layout)]
+    total = sum(kind.n_layers for kind in ledger.layers)
+    bounds, start = [], 0
+    for size in partition(total, layout.pp):
+        bounds.append((start, start + size))
+        start += size
+    return [
+        sharded(_stage(ledger, span, number == 0, number == layout.pp - 1), layout)
+        for number, span in enumerate(bounds)
+    ]
+
+
+def _stage(ledger: Ledger, span: tuple[int, int], first: bool, last: bool) -> Ledger:
+    """The layers of a span, with what stands before the first stage and after the last."""
+    outer: list[Row] = []
+    for row in ledger.outer:
+        early = isinstance(row, Tensor) and row.role in ("embedding", "position", "tower")
+        early = early or row.name.startswith(("embedding", "encoder"))
+        if not (first if early else last):
+            continue
+        if isinstance(row, Tensor) and row.role == "head" and _tied(row):
+            row = row._replace(copies=1, active=1)
+        outer.append(row)
+    kinds, offset = [], 0
+    for stack in dict.fromkeys(kind.stack for kind in ledger.layers):
+        own = [kind for kind in ledger.layers if kind.stack == stack]
+        low = min(first for kind in own for first, _, _ in kind.ranges)
+        for kind in own:
+            ranges = tuple(
+                clipped
+                for part in kind.ranges
+                if (clipped := _clip(part, span[0] - offset + low, span[1] - offset + low))
+            )
+            count = sum(len(range(*part)) for part in ranges)
+            if count:
+                kinds.append(kind._replace(ranges=ranges, n_layers=count))
+        offset += sum(kind.n_layers for kind in own)
+    return Ledger.of(outer, kinds)
+
+
+def _tied(row: Tensor) -> bool:
+    return type(row.copies) is int and row.copies == 0
+
+
+def _clip(part: tuple[int, int, int], low: int, high: int) -> tuple[int, int, int] | None:
+    """The layers of a (first, stop, step) from ``low`` to before ``high``."""
+    first, stop, step = part
+    first += max(0, ceil_div(low - first, step)) * step
+    stop = min(stop, high)
+    return (first, stop, step) if first < stop else None
+
+
+def sharded(ledger: Ledger, layout: Layout) -> Ledger:
+    """Return what one GPU of a stage holds of a ledger; sizes may be arrays or symbols.
+
+    Tensors and caches are divided; operations stay whole.
+    """
+    kinds: list[LayerRows] = [
+        kind._replace(rows=tuple(shard(row, layout) for row in kind.rows)) for kind in ledger.layers
+    ]
+    return Ledger.of((shard(row, layout) for row in ledger.outer), kinds)
