@@ -114,18 +114,37 @@ class Flops:
         peak_flops: int,
         n: int | None = None,
         *,
+        convention: str = "exact",
         with_sparsity: bool = False,
     ) -> Fraction:
         """Model FLOPs utilization of training (PaLM, arXiv:2204.02311, appendix B): what training
         on so many tokens a second needs over the accelerators' dense peak.
 
+        ``convention`` counts the work as another tool does (``quantities/conventions.py``).
         ``with_sparsity`` says that ``peak_flops`` is a datasheet's figure for 2:4 sparsity, twice
-        the dense one.
+        the dense one. Raises ``InputError``.
         """
-        n = self._n(n)
-        peak = Fraction(whole("peak_flops", peak_flops, 1), 2 if with_sparsity else 1)
-        work = Fraction(whole("tokens_per_second", tokens_per_second, 1) * self.training(n), n)
-        return work / peak
+        from paramcalc.quantities import conventions
+
+        speed, peak = _measured(tokens_per_second, peak_flops, with_sparsity)
+        return conventions.mfu(self._ledger, self._n(n), speed, peak, convention)
+
+    def hfu(
+        self,
+        tokens_per_second: int,
+        peak_flops: int,
+        n: int | None = None,
+        *,
+        recomputation: flops.Recomputation = "full",
+        convention: str = "exact",
+        with_sparsity: bool = False,
+    ) -> Fraction:
+        """Hardware FLOPs utilization: ``mfu`` with the forward work that the backward pass does
+        again, ``none``, ``selective`` (between positions) or ``full`` (whole layers)."""
+        from paramcalc.quantities import conventions
+
+        speed, peak = _measured(tokens_per_second, peak_flops, with_sparsity)
+        return conventions.hfu(self._ledger, self._n(n), speed, peak, convention, recomputation)
 
     @cached_property
     def crossover(self) -> int | None:
@@ -136,6 +155,11 @@ class Flops:
         return self._context if n is None else whole("n", n, 1)
 
 
+def _measured(tokens_per_second: int, peak_flops: int, with_sparsity: bool) -> tuple[int, Fraction]:
+    peak = Fraction(whole("peak_flops", peak_flops, 1), 2 if with_sparsity else 1)
+    return whole("tokens_per_second", tokens_per_second, 1), peak
+
+
 class Memory:
     """Bytes of weights and of the KV cache."""
 
@@ -144,13 +168,16 @@ class Memory:
         self._context = context
 
     def weight_bytes(self, dtype: str = "bf16") -> int:
-        """Bytes of all weights as fp32, bf16, fp8, int8 or int4. Raises ``InputError``."""
+        """Bytes of all weights in a format, such as bf16, fp8, awq, gptq-g32, nf4, mxfp4.
+
+        Raises ``InputError`` for an unknown one.
+        """
         return formats.weight_bytes(self._ledger, formats.find(dtype))
 
     def kv_bytes(self, n: int | None = None, *, batch: int = 1, dtype: str = "bf16") -> int:
         """Cache bytes of ``batch`` sequences of n tokens (default: the model's context)."""
         n = self._context if n is None else whole("n", n, 0)
-        bits = formats.find(dtype).bits
+        bits = formats.kv_format(dtype).bits
         return memory.kv_bytes(self._ledger, n, whole("batch", batch, 1), bits)
 
     def cache_by_kind(self, n: int | None = None) -> list[memory.CacheKindRow]:
@@ -163,7 +190,7 @@ class Memory:
 
     def kv_bytes_per_token(self, n: int = 0, *, dtype: str = "bf16") -> int:
         """Bytes the next token adds to a cache of n tokens; n = 0 gives the first token's."""
-        bits = formats.find(dtype).bits
+        bits = formats.kv_format(dtype).bits
         return memory.kv_bytes_next(self._ledger, whole("n", n, 0), bits)
 
 
@@ -207,7 +234,9 @@ class Model:
         """What a checkpoint holds: fused and stacked as the release does, where that is known."""
         from paramcalc.families.names import stored
 
-        return stored(self.ledger, self.reading.names if self.reading else {})
+        if self.reading is None:
+            return stored(self.ledger, {})
+        return stored(self.ledger, self.reading.names, bare=self.reading.bare)
 
     @property
     def context(self) -> int:

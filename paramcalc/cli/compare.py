@@ -42,7 +42,9 @@ def compare(
         raise InputError(f"compare {models[0]}: needs two models or more; name another")
     loaded = [o.load(name, {})[0] for name in models]
     n = o.positive("context", context) if context is not None else None
-    found = comparison.records(loaded, n, o.positive("batch", batch), formats.find(kv_dtype).bits)
+    found = comparison.records(
+        loaded, n, o.positive("batch", batch), formats.kv_format(kv_dtype).bits
+    )
     if way == "json":
         output.write_json(found)
     elif way == "csv":

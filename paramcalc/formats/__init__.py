@@ -1,70 +1,95 @@
 """Number formats: a rule from a tensor to its bytes.
 
-``fp32`` and ``bf16`` hold every tensor. The quantized formats do what released checkpoints of that
-kind do: the matrices inside the layers are quantized, while embeddings, the head, routers, norms
-and biases stay in BF16. Scales:
-
-* ``fp8``: one FP32 scale a matrix (per-tensor scaling, as FP8 checkpoints of vLLM's tools);
-* ``int8``: one BF16 scale an output channel (W8A8 of LLM Compressor);
-* ``int4``: one FP16 scale for each 128 weights of a row, symmetric (GPTQ and AWQ group size 128).
+``fp32``, ``bf16`` and ``fp16`` hold every tensor. The quantized formats do what released
+checkpoints of that kind do: the matrices inside the layers are quantized, while embeddings, the
+head, routers, norms, biases and towers stay in 16 bits. ``schemes`` has each as data, with scales,
+zero points and sources; llama.cpp's file types have rules of their own.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Collection
 from math import prod
-from typing import NamedTuple
 
 from paramcalc.errors import InputError, did_you_mean
+from paramcalc.formats.schemes import DEFAULT_GROUP, GROUPED, SCHEMES, SPELLINGS, Format
 from paramcalc.ledger import Ledger, Tensor
 from paramcalc.numbers import Num, ceil_div
 
-
-class Format(NamedTuple):
-    """``bits`` a quantized weight and ``scale_bits`` a scale; a scale covers ``group`` weights of a
-    row, the whole row (``group`` 0) or the whole matrix (``per_matrix``). ``whole`` formats apply
-    to every tensor and need no scale. ``mark`` ties a format to ``NOTES``."""
-
-    name: str
-    bits: int
-    whole: bool = False
-    scale_bits: int = 0
-    group: int = 0
-    per_matrix: bool = False
-    mark: str = " *"
-
-
-FORMATS = {
-    f.name: f
-    for f in (
-        Format("fp32", 32, True, mark=""),
-        Format("bf16", 16, True, mark=""),
-        Format("fp8", 8, scale_bits=32, per_matrix=True),
-        Format("int8", 8, scale_bits=16),
-        Format("int4", 4, scale_bits=16, group=128),
-    )
-}
+FORMATS = {name: SCHEMES[name] for name in ("fp32", "bf16", "fp8", "int8", "int4")}
+"""The formats that each have a quantity of their own in the catalogue and a line in the report."""
+KV_FORMATS = {name: SCHEMES[name] for name in ("fp32", "bf16", "fp16", "fp8", "int8", "int4")}
+"""Formats of a cache. Its scales, where an engine keeps any, are not counted."""
 NOTES = [
     "* matrices inside layers; embedding, head, routers, norms, biases stay bf16",
     "  scales: fp8 one a matrix, int8 one a row, int4 one per 128 weights",
 ]
-_SAME = {
-    "fp16": "bf16",
-    "f16": "bf16",
-    "float16": "bf16",
-    "bfloat16": "bf16",
-    "f32": "fp32",
-    "float32": "fp32",
-}
+MOST_GROUP = 65_536
+_GROUP = re.compile(r"(.+)-g(\d{1,9})")
 
 
 def find(name: str) -> Format:
-    """Return the format of that name (``fp16`` is ``bf16`` in size). Raises ``InputError``."""
-    plain = str(name).lower()
-    key = _SAME.get(plain, plain)
-    if key not in FORMATS:
-        near = did_you_mean(key, FORMATS)
-        raise InputError(f"dtype = {name}: unknown format{near}; take one of {', '.join(FORMATS)}")
-    return FORMATS[key]
+    """Return the format of a name or another spelling of it, such as ``bf16``, ``w4a16``,
+    ``gptq-g32``. Raises ``InputError``."""
+    key = _key(name)
+    grouped = _GROUP.fullmatch(key)
+    if grouped:
+        base = SPELLINGS.get(grouped[1], grouped[1])
+        if base in GROUPED:
+            return _with_group(name, base, int(grouped[2]))
+        key = base
+        if base in SCHEMES:
+            raise InputError(
+                f"dtype = {name}: the group size of {base} is fixed; write {base}, or"
+                f" take one of {', '.join(GROUPED)}"
+            )
+    if key not in SCHEMES:
+        near = did_you_mean(key, SCHEMES)
+        raise InputError(f"dtype = {name}: unknown format{near}; take one of {', '.join(SCHEMES)}")
+    return SCHEMES[key]
+
+
+def kv_format(name: str) -> Format:
+    """Return a format that a KV cache can have; ``bits`` are those of one element.
+
+    Raises ``InputError`` for one that only weights have, such as ``nf4``.
+    """
+    key = _key(name)
+    if key in KV_FORMATS:
+        return KV_FORMATS[key]
+    listed = ", ".join(KV_FORMATS)
+    if key in SCHEMES or _GROUP.fullmatch(key):
+        raise InputError(f"kv_dtype = {name}: is a format of weights; take one of {listed}")
+    near = did_you_mean(key, KV_FORMATS)
+    raise InputError(f"kv_dtype = {name}: unknown format{near}; take one of {listed}")
+
+
+def compute_format(fmt: Format, has: Collection[str] | None = None) -> str:
+    """Return the arithmetic that kernels do with weights of a format, as hardware names its peaks.
+
+    ``has`` are the formats that the hardware multiplies; the best of the format's own is taken
+    (MXFP4: ``fp4`` on Blackwell, ``bf16`` on Hopper). None asks for the best there is. Raises
+    ``InputError`` if the hardware has none of them.
+    """
+    for kind in fmt.compute:
+        if has is None or kind in has:
+            return kind
+    raise InputError(
+        f"dtype = {fmt.name}: needs {' or '.join(fmt.compute)}, and the hardware has"
+        f" {', '.join(has or ()) or 'neither'}; take another format"
+    )
+
+
+def settled(fmt: Format, ledger: Ledger) -> Format:
+    """Return the format with its tensors fixed for a model: whether ``mxfp4`` means experts.
+
+    Where parts of a model are counted on their own (stages), settle with the whole model's ledger.
+    """
+    if fmt.covers != "experts or layers":
+        return fmt
+    experts = any(_is_expert(t) for t in ledger.tensors)
+    return fmt._replace(covers="experts" if experts else "layers")
 
 
 def is_quantized(tensor: Tensor) -> bool:
@@ -74,22 +99,59 @@ def is_quantized(tensor: Tensor) -> bool:
 
 
 def tensor_bytes(tensor: Tensor, fmt: Format) -> Num:
-    """Return the bytes of all stored copies of a tensor, scales included, each copy whole bytes."""
-    if fmt.whole:
+    """Return the bytes of all stored copies of a tensor, scales included, each copy whole bytes.
+
+    ``fmt`` is a ``settled`` one; ``ValueError`` tells a caller that forgot.
+    """
+    if fmt.covers == "experts or layers":
+        raise ValueError(f"{fmt.name} depends on the model: call settled(fmt, ledger) first")
+    if fmt.covers == "all":
         return tensor.stored * (fmt.bits // 8)
-    if not is_quantized(tensor):
+    if not is_quantized(tensor) or (fmt.covers == "experts" and not _is_expert(tensor)):
         return tensor.stored * 2
-    *outer, columns = tensor.shape
-    rows = prod(outer)
-    if fmt.per_matrix:
-        scales: Num = 1
-    else:
-        scales = rows * ceil_div(columns, fmt.group) if fmt.group else rows
-    return tensor.copies * (
-        ceil_div(fmt.bits * tensor.elements, 8) + scales * (fmt.scale_bits // 8)
-    )
+    return tensor.copies * _matrix_bytes(tensor.shape, fmt)
 
 
 def weight_bytes(ledger: Ledger, fmt: Format) -> Num:
     """Return the bytes of all weights, buffers included, in a format."""
-    return sum(tensor_bytes(t, fmt) for t in ledger.tensors)
+    fixed = settled(fmt, ledger)
+    return sum(tensor_bytes(t, fixed) for t in ledger.tensors)
+
+
+def _is_expert(tensor: Tensor) -> bool:
+    return tensor.shard.startswith("expert")
+
+
+def _matrix_bytes(shape: tuple[Num, ...], fmt: Format) -> Num:
+    """Bytes of one matrix: its elements, and what the format keeps beside them."""
+    *outer, inputs = shape
+    rows, columns = (1, prod(shape)) if fmt.flat else (prod(outer), inputs)
+    high, wide = fmt.block
+    scales = (ceil_div(rows, high) if high else 1) * (ceil_div(columns, wide) if wide else 1)
+    zeros = ceil_div(fmt.zero_bits * scales, 8) if fmt.zero_bits else 0
+    outer_scales = ceil_div(scales, fmt.outer_block) if fmt.outer_block else 0
+    return (
+        ceil_div(fmt.bits * rows * columns, 8)
+        + scales * (fmt.scale_bits // 8)
+        + zeros
+        + outer_scales * 4
+        + inputs * (fmt.input_bits // 8)
+        + fmt.matrix_bytes
+    )
+
+
+def _key(name: str) -> str:
+    """The plain spelling of a name."""
+    plain = str(name).strip().lower().removeprefix("torch.").replace("_", "-")
+    return SPELLINGS.get(plain, plain)
+
+
+def _with_group(name: str, base: str, group: int) -> Format:
+    if not 1 <= group <= MOST_GROUP:
+        raise InputError(
+            f"dtype = {name}: a group has 1 to {MOST_GROUP:,} weights;"
+            f" write {base}-g{DEFAULT_GROUP}"
+        )
+    if group == DEFAULT_GROUP:
+        return SCHEMES[base]
+    return GROUPED[base](group, f"{base}-g{group}")

@@ -69,7 +69,7 @@ def columns_of(sheet: Sheet, names: list[str]) -> list[Column]:
     }
     spec = placed(sheet.spec, symbols)
     ledger = ledger_of(plan(spec))
-    kv_bits = formats.find(str(sheet.words["kv_dtype"])).bits
+    kv_bits = formats.kv_format(str(sheet.words["kv_dtype"])).bits
     n = symbols.get("context", sheet.spec.context or sheet.model.context)
     at = At(cast(Num, n), symbols.get("batch", DEPLOYMENT["batch"]), kv_bits)
     units = known(names)

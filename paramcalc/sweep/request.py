@@ -80,7 +80,8 @@ class Plan:
             axis = axes_module.switch(name, text)
             from paramcalc import formats
 
-            return axis._replace(values=tuple(formats.find(str(v)).name for v in axis.values or ()))
+            find = formats.find if name == "dtype" else formats.kv_format
+            return axis._replace(values=tuple(find(str(v)).name for v in axis.values or ()))
         from paramcalc.spec import ModelSpec
         from paramcalc.spelling import canonical
         from paramcalc.sweep.grid import DEPLOYMENT

@@ -11,13 +11,13 @@ from paramcalc.quantities.catalogue import CATALOGUE, At, Known, evaluate
 class Answers:
     """``values`` by stable name; ``before`` holds those of ``base``, the model without overrides.
 
-    Raises ``InputError`` for an unknown ``kv_dtype``.
+    Raises ``InputError`` for a ``kv_dtype`` that no cache has.
     """
 
     def __init__(self, model: Model, base: Model | None, batch: int, kv_dtype: str) -> None:
         self.model = model
         self.base = base
-        self.kv_dtype = formats.find(kv_dtype)
+        self.kv_dtype = formats.kv_format(kv_dtype)
         self.at = At(model.context, batch, self.kv_dtype.bits)
         self.values = evaluate(model.ledger, self.at)
         self.before: dict[str, Num | None] = {}
