@@ -41,7 +41,7 @@ def did_you_mean(name: str, known: Iterable[str], *, most: int = 3) -> str:
     """Return `` (did you mean a, b?)`` for the nearest known names, or an empty string."""
     import difflib
 
-    near = difflib.get_close_matches(name, list(known), n=most, cutoff=0.5)
+    near = difflib.get_close_matches(name, list(known), n=most, cutoff=0.6)
     return f" (did you mean {', '.join(near)}?)" if near else ""
 
 

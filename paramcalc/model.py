@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import deepcopy
 from fractions import Fraction
 from functools import cached_property
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
 
 DEFAULT_CONTEXT = 2048
 """Tokens assumed where neither the model nor the caller states a context."""
+
+
+_NOTED = {"assumed": "assumed", "left_out": "not_counted", "unused": "keys_not_used"}
+"""What a reading notes, and the names for it in a preset's ``about``."""
 
 
 class Params:
@@ -163,16 +168,17 @@ def _measured(tokens_per_second: int, peak_flops: int, with_sparsity: bool) -> t
 class Memory:
     """Bytes of weights and of the KV cache."""
 
-    def __init__(self, ledger: Ledger, context: int) -> None:
+    def __init__(
+        self, ledger: Ledger, context: int, find: Callable[[str], formats.AnyFormat]
+    ) -> None:
         self._ledger = ledger
         self._context = context
+        self._format = find
 
     def weight_bytes(self, dtype: str = "bf16") -> int:
-        """Bytes of all weights in a format, such as bf16, fp8, awq, gptq-g32, nf4, mxfp4.
-
-        Raises ``InputError`` for an unknown one.
-        """
-        return formats.weight_bytes(self._ledger, formats.find(dtype))
+        """Bytes of all weights in a format: bf16, fp8, awq, mxfp4, Q4_K_M, ... Raises
+        ``InputError`` for an unknown one."""
+        return formats.weight_bytes(self._ledger, self._format(dtype))
 
     def kv_bytes(self, n: int | None = None, *, batch: int = 1, dtype: str = "bf16") -> int:
         """Cache bytes of ``batch`` sequences of n tokens (default: the model's context)."""
@@ -239,6 +245,40 @@ class Model:
         return stored(self.ledger, self.reading.names, bare=self.reading.bare)
 
     @property
+    def assumed(self) -> tuple[str, ...]:
+        """What the figures rest on that no file states, in words; empty where they are exact."""
+        return self._noted("assumed")
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """What the model has and the count does not, in words."""
+        return self._noted("left_out")
+
+    @property
+    def unused_keys(self) -> tuple[str, ...]:
+        """Keys of its config.json that might change shapes and were not used."""
+        return self._noted("unused")
+
+    def _noted(self, what: str) -> tuple[str, ...]:
+        """What the reading says, and what a preset keeps of the reading that it was made from."""
+        about = getattr(self.spec.about, _NOTED[what], ())
+        return tuple(dict.fromkeys((*about, *getattr(self.reading, what, ()))))
+
+    @property
+    def released_format(self) -> str:
+        """The format its weights are released in: what the preset or the config.json says, else
+        bf16."""
+        if self.spec.about is not None and self.spec.about.weights is not None:
+            return self.spec.about.weights
+        stated = self.reading.data.get("quantization_config") if self.reading else None
+        return formats.of_config(stated) if isinstance(stated, dict) else "bf16"
+
+    def format(self, name: str) -> formats.AnyFormat:
+        """Return a format of weights, laid out for this model. Raises ``InputError``."""
+        kind = self.reading.model_type if self.reading else None
+        return formats.chosen(name, self.ledger, kind, self.name)
+
+    @property
     def context(self) -> int:
         """Tokens that figures are given for: the spec's context, else 2,048 (assumed)."""
         return self.spec.context or DEFAULT_CONTEXT
@@ -256,7 +296,7 @@ class Model:
     @cached_property
     def memory(self) -> Memory:
         """Bytes."""
-        return Memory(self.ledger, self.context)
+        return Memory(self.ledger, self.context, self.format)
 
     def with_(self, /, **fields: Any) -> Model:
         """Return this model with fields of its spec changed, all rules checked again.
@@ -266,10 +306,10 @@ class Model:
         """
         if self.reading is None:
             return Model(changed(self.spec, fields), name=self.name, asked=self.asked)
-        from paramcalc import families
+        from paramcalc.families import overrides
 
-        reading, rest = families.changed(self.reading, fields)
-        families.reachable(self.spec, rest)
+        reading, rest = overrides.changed(self.reading, fields)
+        overrides.reachable(self.spec, rest)
         stated = {name: getattr(self.spec, name) for name in ("name", "about", "count_mtp")}
         if "context" not in reading.fields and "context" in self.spec.model_fields_set:
             stated["context"] = self.spec.context

@@ -47,6 +47,35 @@ def maximum(a: Num, b: Num) -> Num:
     return result
 
 
+def fixed_power(base: Num, exponent: Num) -> Num:
+    """Return ``base`` to a power, both the base and the result in units of 2^-30, rounded down.
+
+    For shares from 0 to 1 to a whole power: the chance that n draws all miss. Squares are taken
+    and rounded in the same order for every kind of number, so that all of them agree.
+    """
+    for operand in (base, exponent):
+        own = getattr(type(operand), "fixed_power", None)
+        if own is not None:
+            result: Num = own(base, exponent)
+            return result
+    power: Any = ONE
+    left: Any = exponent
+    whole = type(exponent) is int
+    square = base
+    while left > 0 if whole else (left > 0).any():
+        odd = left & 1
+        power = power + odd * ((power * square >> BITS) - power)
+        square = square * square >> BITS
+        left = left >> 1
+    found: Num = power
+    return found
+
+
+BITS = 30
+ONE = 1 << BITS
+"""One, in the units of ``fixed_power``."""
+
+
 def ceil_div(a: Num, b: Num) -> Num:
     """Return ``a / b`` rounded up to a whole number (floor division of the negated numerator)."""
     return -(-a // b)

@@ -115,6 +115,10 @@ class About(Section):
     where: str | None = None
     hub: tuple[str, ...] = ()
     note: str | None = None
+    weights: str | None = None
+    assumed: tuple[str, ...] = ()
+    not_counted: tuple[str, ...] = ()
+    keys_not_used: tuple[str, ...] = ()
 
 
 class ModelSpec(StackFields):

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from paramcalc.numbers import fixed_power
+
 Factor = tuple["Atom", int]
 Product = tuple[Factor, ...]
 
@@ -17,7 +19,7 @@ _ORDER = ["L", "E", "k", "B", "n", "V", "H", "H_kv", "d_h", "d_v", "d", "d_ff", 
 
 
 class Atom:
-    """A named number, or ``floor``, ``ceil``, ``min`` or ``max`` of two formulas.
+    """A named number, or ``floor``, ``ceil``, ``min``, ``max`` or ``power`` of two formulas.
 
     Atoms with the same text are equal, so that like terms meet.
     """
@@ -42,7 +44,7 @@ class Atom:
         if not self.parts:
             return show(self)
         a, b = (part.text(show) for part in self.parts)
-        if self.name in ("min", "max"):
+        if self.name in ("min", "max", "power"):
             return f"{self.name}({a}, {b})"
         wrap = "({})" if len(self.parts[0].terms) > 1 else "{}"
         fraction = f"{wrap.format(a)}/{b if b.isidentifier() or b.isdigit() else f'({b})'}"
@@ -124,6 +126,12 @@ class Formula:
             if which == 0 and one.constant in (0, 1) and other.constant is None:
                 return one  # a size is at least 1
         return _of(Atom(("min", "max")[which], value, (x, y)))
+
+    @staticmethod
+    def fixed_power(base: Any, exponent: Any) -> Formula:
+        """A share to a whole power in units of 2^-30, called by ``paramcalc.numbers``."""
+        x, y = lift(base), lift(exponent)
+        return _of(Atom("power", fixed_power(x.value, y.value), (x, y)))
 
     def text(self, show: Callable[[Atom], str] = lambda atom: atom.name) -> str:
         """Return the formula with names, or with whatever ``show`` gives for a named number."""

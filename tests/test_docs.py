@@ -14,6 +14,7 @@ from tests.audit.files import TINY, tiny_shapes, write_config, write_safetensors
 from tests.conftest import ROOT
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGES = [README, *(p.read_text(encoding="utf-8") for p in sorted((ROOT / "docs").glob("*.md")))]
 FENCE = re.compile(r"```(\w+)\n(.*?)```", re.DOTALL)
 
 
@@ -33,9 +34,9 @@ def test_the_models_in_the_field_list(tmp_path: Path) -> None:
 
 
 def screens() -> list[tuple[str, str]]:
-    """Each ``$ paramcalc`` command of the README with the screen under it."""
+    """Each ``$ paramcalc`` command of the README and of docs/ with the screen under it."""
     found = []
-    for kind, body in FENCE.findall(README):
+    for kind, body in (fence for page in PAGES for fence in FENCE.findall(page)):
         if kind == "console":
             for piece in re.split(r"^\$ ", body, flags=re.MULTILINE)[1:]:
                 command, _, screen = piece.partition("\n")
@@ -44,7 +45,7 @@ def screens() -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(("command", "screen"), screens())
-def test_each_screen_of_the_readme(
+def test_each_screen(
     command: str,
     screen: str,
     tmp_path: Path,
@@ -71,8 +72,8 @@ def test_each_screen_of_the_readme(
         assert part.strip("\n") in shown
 
 
-def test_python_in_the_readme() -> None:
-    for kind, body in FENCE.findall(README):
+def test_python_in_the_pages() -> None:
+    for kind, body in (fence for page in PAGES for fence in FENCE.findall(page)):
         if kind == "python":
             space: dict[str, object] = {}
             for line in body.splitlines():

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 import sympy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paramcalc.numbers import ceil_div, maximum, minimum, triangle
+from paramcalc.numbers import ONE, ceil_div, fixed_power, maximum, minimum, triangle
 from paramcalc.symbols import lift, symbol
 
 whole = st.integers(0, 10**6)
@@ -37,3 +39,15 @@ def test_triangle(n: int) -> None:
 def test_no_minimum_of_text() -> None:
     with pytest.raises(TypeError, match="no minimum"):
         minimum("a", 1)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("experts", "top_k", "tokens"), [(8, 2, 1), (128, 8, 16), (32, 4, 1000)])
+def test_a_fixed_power_is_the_power(experts: int, top_k: int, tokens: int) -> None:
+    """Against exact fractions; ints, arrays and symbols give the same integer."""
+    base = (experts - top_k) * ONE // experts
+    exact = Fraction(experts - top_k, experts) ** tokens
+    found = fixed_power(base, tokens)
+    assert abs(Fraction(found, ONE) - exact) < Fraction(2 * tokens, ONE)
+    array = fixed_power(base, np.array([tokens, 0, 1], dtype=np.int64))
+    assert list(array) == [found, ONE, base]
+    assert lift(fixed_power(symbol("b", base), symbol("n", tokens))).value == found

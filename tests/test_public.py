@@ -42,7 +42,7 @@ CARD = [
     "--kv-dtype",
 ]
 OPTIONS = {
-    "show": [*CARD, "--tensors", "--by-layer", "--mtp", "--like", "--arch", *SHARED],
+    "show": [*CARD, "--tensors", "--by-layer", "--mtp", "--as", "--like", "--arch", *SHARED],
     "list": ["--moe", "--dense", "--min", "--max", "--by", "--types", *SHARED],
     "compare": ["--context", "-n", "--batch", "--kv-dtype", *SHARED],
     "sweep": [
@@ -72,6 +72,18 @@ OPTIONS = {
         *SHARED,
     ],
     "explain": ["--context", "-n", "--set", *SHARED],
+    "moe": [
+        "--tokens",
+        "--capacity-factor",
+        "--min-capacity",
+        "--block",
+        "--skew",
+        "--loads",
+        "--ep",
+        "--seed",
+        *SHARED,
+    ],
+    "hardware": ["--hardware", *SHARED],
     "audit": ["--like", "--arch", *SHARED],
     "preset": ["--like", "--arch"],
 }

@@ -4,13 +4,15 @@ Needs torch and transformers, which no test does:
 
     python -m venv /tmp/golden && /tmp/golden/bin/pip install torch==2.13.0 transformers==5.24.0
     /tmp/golden/bin/python tools/make_golden.py types > types.jsonl
+    /tmp/golden/bin/python tools/make_golden.py classes llama
     /tmp/golden/bin/python tools/make_golden.py row llama LlamaForCausalLM --set hidden_size=2048
     /tmp/golden/bin/python tools/make_golden.py vary llama LlamaForCausalLM --number 5 --seed 1
 
 One JSON object a line: ``model_type``, ``arch``, ``config``, ``params`` (a tied tensor once,
 buffers out), ``tensors`` ([name with {i} for a layer, shape, how many]) and, with
 ``--flops 128,1024``, ``forward_flops``: the matmul FLOPs of one sequence, attention eager,
-top-k experts.
+top-k experts. ``classes`` prints one row for every class of a type, with the parameters of its
+``body``, the part that a class without a head would hold.
 """
 
 from __future__ import annotations
@@ -22,6 +24,9 @@ import re
 import sys
 import warnings
 from collections import Counter
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -118,6 +123,20 @@ def row(model_type: str, arch: str, changes: dict[str, Any], lengths: list[int])
     return found
 
 
+def classes(model_type: str) -> Iterator[dict[str, Any]]:
+    """Yield a row for every model class that takes the type's configuration."""
+    kind = transformers.CONFIG_MAPPING[model_type]
+    package = import_module(kind.__module__.rpartition(".")[0])
+    for path in sorted(Path(str(package.__file__)).parent.glob("modeling_*.py")):
+        module = import_module(f"{package.__name__}.{path.stem}")
+        for arch in getattr(module, "__all__", []):
+            abstract = "PreTrained" in arch or "Pretrained" in arch
+            if getattr(getattr(module, arch), "config_class", None) is kind and not abstract:
+                found = row(model_type, arch, {}, [])
+                body = build(make_config(model_type, {}), arch).base_model
+                yield {**found, "body": sum(p.numel() for p in body.parameters())}
+
+
 def variation(model_type: str, rng: random.Random) -> dict[str, Any]:
     """Return some shape-changing keys with other values, of which the class takes most."""
     config = transformers.AutoConfig.for_model(model_type).to_dict()
@@ -137,7 +156,7 @@ def variation(model_type: str, rng: random.Random) -> dict[str, Any]:
 def main() -> None:
     """Print rows."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=["types", "row", "vary"])
+    parser.add_argument("what", choices=["types", "classes", "row", "vary"])
     parser.add_argument("model_type", nargs="?")
     parser.add_argument("arch", nargs="?")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=JSON")
@@ -156,6 +175,9 @@ def main() -> None:
                     print(json.dumps(found), flush=True)
                 except Exception as error:
                     print(f"{model_type} {arch}: {error}"[:200], file=sys.stderr)
+    elif given.what == "classes":
+        for found in classes(given.model_type):
+            print(json.dumps(found), flush=True)
     elif given.what == "row":
         pairs = (text.partition("=") for text in given.set)
         changes = {key: json.loads(value) for key, _, value in pairs}

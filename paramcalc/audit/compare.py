@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from math import prod
 from typing import NamedTuple
 
+from paramcalc.audit.namings import namings
 from paramcalc.audit.packed import Held, unpacked
 from paramcalc.families.names import Names, Stored, stored, stored_apart
 from paramcalc.model import Model
@@ -15,54 +16,16 @@ from paramcalc.sources.contents import Contents
 
 Shape = tuple[int, ...]
 
-GGUF = {
-    "layers": "blk",
-    "embedding": "token_embd",
-    "positions": "position_embd",
-    "final_norm": "output_norm",
-    "head": "output",
-    "norm1": "attn_norm",
-    "norm2": "ffn_norm",
-    "attention.q": "attn_q",
-    "attention.k": "attn_k",
-    "attention.v": "attn_v",
-    "attention.o": "attn_output",
-    "attention.q_norm": "attn_q_norm",
-    "attention.k_norm": "attn_k_norm",
-    "attention.sinks": "attn_sinks",
-    "ffn.gate": "ffn_gate",
-    "ffn.up": "ffn_up",
-    "ffn.down": "ffn_down",
-    "ffn.router": "ffn_gate_inp",
-    "ffn.experts.*.gate": "ffn_gate_exps",
-    "ffn.experts.*.up": "ffn_up_exps",
-    "ffn.experts.*.down": "ffn_down_exps",
-    "ffn.shared.gate": "ffn_gate_shexp",
-    "ffn.shared.up": "ffn_up_shexp",
-    "ffn.shared.down": "ffn_down_shexp",
-    "ffn.shared_gate": "ffn_gate_inp_shexp",
-}
-"""Names in GGUF files (docs/gguf.md of ggml, and the tensor list of llama.cpp)."""
-
-SEPARATE = {
-    f"ffn.experts.*.{part}": f"mlp.experts.{{e}}.{part}_proj" for part in ("gate", "up", "down")
-}
-"""Experts as most checkpoints hold them: each on its own."""
-MIXTRAL = {
-    f"ffn.experts.*.{part}": f"block_sparse_moe.experts.{{e}}.{name}"
-    for part, name in (("gate", "w1"), ("up", "w3"), ("down", "w2"))
-} | {"ffn.router": "block_sparse_moe.gate"}
-_QKV = {f"attention.{x}": "attention.qkv" for x in "qkv"}
-_GATE_UP = {"ffn.gate": "ffn.gate_up", "ffn.up": "ffn.gate_up"}
-_STACKED = {f"ffn.experts.*.{x}": "ffn.experts.gate_up !" for x in ("gate", "up")}
-_APART = {f"ffn.experts.*.{x}": f"ffn.experts.{{e}}.{x}" for x in ("gate", "up", "down")}
-
 PREFIXES = ("", "model.", "transformer.", "language_model.", "model.language_model.", "bert.")
 _BUFFER = re.compile(
     r"(inv_freq|masked_bias|position_ids|token_type_ids|e_score_correction_bias|rope_freqs\.weight"
     r"|attn\.bias|attention\.bias|expert_bias|exp_probs_b\.bias)$"
 )
 _TOWER = re.compile(r"(^|\.)(vision|visual|audio|image|multi_modal|mm_|v\.|mm\.)\w*")
+_MTP = re.compile(r"(^|\.)(mtp|nextn)(_\w+)?\b")
+_PREDICTION = re.compile(r"\.(eh_proj|e_proj|enorm|hnorm|shared_head)\b|\.nextn\.")
+"""What a layer of multi-token prediction holds beside what any layer does."""
+_LAYER = re.compile(r"(?:layers|blk|h|block)\.(\d+)\.")
 _NUMBER = re.compile(r"(?<=[._])\d+(?=\.|$)")
 
 
@@ -92,8 +55,13 @@ class Audit(NamedTuple):
     beside: tuple[tuple[str, Item], ...]
     packed: tuple[Held, ...]
     params: int
-    elements: int
     contents: Contents
+    held: tuple[Held, ...]
+
+    @property
+    def elements(self) -> int:
+        """True elements of all tensors in the files."""
+        return sum(t.elements for t in self.held)
 
     @property
     def equal(self) -> bool:
@@ -106,52 +74,31 @@ def audit(model: Model, contents: Contents) -> Audit:
 
     Names are compared as the release has them, where its family states them; fused, stacked and
     transposed storage is tried for the rest. Numbers in names (layers, experts) are one item.
+    Layers beside the model (multi-token prediction) are compared too where the files hold any.
     """
     held = unpacked(contents)
-    own, beside = _apart(model, held)
-    found = Counter((pattern(t.name), t.shape) for t in own)
-    tries = [_match(model, names, found) for names in _namings(model, contents.ggml)]
-    best = max(
-        tries, key=lambda t: (sum(i.elements for i in t.by_name + t.by_shape), len(t.by_name))
-    )
-    extra, more = _explained(model, best.extra)
+    own, apart = _parted(model, held)
+    tables = list(namings(model, contents.ggml))
+    best = _best((stored(model.ledger, names) for names in tables), own)
+    predicted, beside = _beside(model, tables, apart)
+    extra, more = _explained(model, best.extra + predicted.extra)
     return Audit(
         tuple(best.by_name),
         tuple(best.by_shape),
-        tuple(best.missing),
-        tuple(best.different),
+        tuple(best.missing + predicted.missing),
+        tuple(best.different + predicted.different),
         tuple(extra),
         (*beside, *more),
         tuple(t for t in held if t.packed),
         model.params.total,
-        sum(t.elements for t in held),
         contents,
+        tuple(held),
     )
-
-
-def _quality(tried: _Tried) -> tuple[int, int]:
-    """Elements matched, and how many tensors by name."""
-    return sum(i.elements for i in tried.by_name + tried.by_shape), len(tried.by_name)
 
 
 def pattern(name: str) -> str:
     """Return a name with * for its numbers ({i} and {e} in a table)."""
     return _NUMBER.sub("*", name.replace("{i}", "0").replace("{e}", "0"))
-
-
-def _namings(model: Model, ggml: bool) -> Iterable[Names]:
-    own: Names = model.reading.names if model.reading else {}
-    if ggml:
-        yield {**GGUF}
-        yield {**GGUF, **dict.fromkeys(_QKV, "attn_qkv")}
-        yield {**GGUF, **dict.fromkeys(_GATE_UP, "ffn_up")}
-        return
-    yield own
-    yield {**own, **SEPARATE}
-    yield {**own, **MIXTRAL}
-    for fused in ({}, _QKV, _GATE_UP, {**_QKV, **_GATE_UP}):
-        yield {**_APART, **fused}
-        yield {**_STACKED, **fused}
 
 
 class _Tried(NamedTuple):
@@ -162,8 +109,16 @@ class _Tried(NamedTuple):
     extra: list[Item]
 
 
-def _match(model: Model, names: Names, found: Counter[tuple[str, Shape]]) -> _Tried:
-    wanted = _counted(stored(model.ledger, names))
+def _best(ways: Iterable[list[Stored]], held: list[Held]) -> _Tried:
+    """The best match of tensors with those wanted, each way of naming and fusing tried."""
+    found = Counter((pattern(t.name), t.shape) for t in held)
+    return max(
+        (_match(_counted(way), found) for way in ways),
+        key=lambda t: (sum(i.elements for i in t.by_name + t.by_shape), len(t.by_name)),
+    )
+
+
+def _match(wanted: Counter[tuple[str, Shape]], found: Counter[tuple[str, Shape]]) -> _Tried:
     strip = max(
         ((a, b) for a in PREFIXES for b in PREFIXES),
         key=lambda ab: len(_stripped(wanted, ab[0]).keys() & _stripped(found, ab[1]).keys()),
@@ -240,25 +195,44 @@ def _turned(shape: Shape) -> Shape:
     return (*plain[:-2], *sorted(plain[-2:]))
 
 
-def _apart(model: Model, held: list[Held]) -> tuple[list[Held], list[tuple[str, Item]]]:
-    """Set aside the layers beside the model: those numbered after its own, or under ``mtp``."""
-    depth = model.spec.n_layers
-    own, beside = [], []
-    for tensor in held:
-        number = re.search(r"(?:layers|blk|h|block)\.(\d+)\.", tensor.name)
-        after = number is not None and int(number[1]) >= depth and model.spec.encoder is None
-        if after or re.search(r"(^|\.)(mtp|nextn)\b", tensor.name):
-            beside.append(tensor)
-        else:
-            own.append(tensor)
-    if not beside:
-        return own, []
-    counted = sum(t.copies * prod(t.shape) for t in stored_apart(model.ledger, {}))
-    elements = sum(t.elements for t in beside)
-    says = "as counted apart" if elements == counted else f"{counted:,} counted apart"
-    names = Counter(pattern(t.name) for t in beside)
-    item = Item(f"{len(names)} names", (elements,), 1)
-    return own, [(f"multi-token prediction, {says}", item)]
+def _parted(model: Model, held: list[Held]) -> tuple[list[Held], list[Held]]:
+    """Part the model's own tensors from those of layers beside it: under ``mtp``, or in layers
+    numbered after its own, where the ledger has any or the layer is one of prediction by what it
+    holds."""
+    if model.spec.count_mtp:
+        return held, []
+    own, apart = [], []
+    numbers = [_late(model, t.name) for t in held]
+    predicting = {n for n, t in zip(numbers, held, strict=True) if _PREDICTION.search(t.name)}
+    for number, tensor in zip(numbers, held, strict=True):
+        late = number is not None and (bool(model.ledger.apart) or number in predicting)
+        (apart if late or _MTP.search(tensor.name) else own).append(tensor)
+    return own, apart
+
+
+def _late(model: Model, name: str) -> int | None:
+    """The number of a layer after the model's own, else None."""
+    found = None if _TOWER.search(name) else _LAYER.search(name)
+    late = found is not None and model.spec.encoder is None and int(found[1]) >= model.spec.n_layers
+    return int(found[1]) if found is not None and late else None
+
+
+def _beside(
+    model: Model, tables: list[Names], apart: list[Held]
+) -> tuple[_Tried, list[tuple[str, Item]]]:
+    """Compare the layers beside the model, and say what there is of them."""
+    what = "multi-token prediction"
+    if not apart:
+        absent = [(f"{what}, not in the files", Item("mtp", (), 0))] if model.ledger.apart else []
+        return _Tried([], [], [], [], []), absent
+    if not model.ledger.apart:
+        items = _items(Counter((pattern(t.name), t.shape) for t in apart))
+        return _Tried([], [], [], [], []), [(f"{what}, not counted here", i) for i in items]
+    tried = _best((stored_apart(model.ledger, names) for names in tables), apart)
+    over = [item for item in tried.extra if not _BUFFER.search(item.name)]
+    whole = not (tried.missing or tried.different or over)
+    says = f"{what}, as counted apart" if whole else f"{what}, what is equal of it"
+    return tried, [(says, item) for item in tried.by_name + tried.by_shape]
 
 
 def _explained(model: Model, extra: list[Item]) -> tuple[list[Item], list[tuple[str, Item]]]:

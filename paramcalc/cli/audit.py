@@ -37,6 +37,8 @@ def audit(
     from paramcalc.views import audit_view, output
 
     way = o.one_of(json, csv, markdown)
+    if not all(files):
+        raise InputError("FILE = '': is empty; name a file or a folder of tensors")
     shown, _ = o.load(model, {}, like, arch)
     contents = read_all(Path(name).expanduser() for name in files)
     found = run(shown, contents)
@@ -51,13 +53,14 @@ def audit(
             title=audit_view.audit_headline(shown.name, found),
         )
     for line in o.notes(shown):
-        typer.echo(f"paramcalc: note: {line}", err=True)
+        output.say(f"note: {line}")
     if not found.equal:
         raise typer.Exit(1)
 
 
 def show_contents(name: str, way: str) -> None:
-    """Show what a file of tensors holds, and the model that it or its config.json describes."""
+    """Show what a file or a folder of tensors holds, and the model that it or the config.json
+    beside it describes. CSV is one table, the tensors; JSON has the model too."""
     from paramcalc.audit.packed import unpacked
     from paramcalc.sources.contents import read_file
     from paramcalc.sources.loading import load
@@ -67,27 +70,33 @@ def show_contents(name: str, way: str) -> None:
 
     path = Path(name).expanduser()
     contents = read_file(path)
-    held = unpacked(contents)
     try:
         model, why = load(path), ""
     except InputError as error:
         model, why = None, str(error)
+    report = None if model is None else Report(model, None, 1, "bf16")
     if way == "json":
         document = audit_view.contents_record(contents)
-        answers = None if model is None else Report(model, None, 1, "bf16")
-        document["model"] = None if answers is None else record.record(answers)
+        document["model"] = None if report is None else record.record(report)
         output.write_json(document)
     elif way == "csv":
         output.write_csv(audit_view.contents_record(contents)["file_tensors"])
     else:
         markdown = way == "markdown"
-        sections = audit_view.contents_sections(contents, held)
-        title = audit_view.contents_headline(path.name, contents, held)
-        output.show(sections, markdown_way=markdown, title=title)
-        if model is not None:
-            report = Report(model, None, 1, "bf16").sections()
+        held = unpacked(contents)
+        output.show(
+            audit_view.contents_sections(contents, held),
+            markdown_way=markdown,
+            title=audit_view.contents_headline(path.resolve().name, contents, held),
+        )
+        if report is not None:
             output.show(
-                report, markdown_way=markdown, title=headline(model, None), words=words(model)
+                report.sections(),
+                markdown_way=markdown,
+                title=headline(report.model, None),
+                words=words(report.model),
             )
     if why:
-        typer.echo(f"paramcalc: note: {why}", err=True)
+        output.say(f"note: the tensors were read alone: {why}")
+    for line in o.notes(model) if model is not None else []:
+        output.say(f"note: {line}")

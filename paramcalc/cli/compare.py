@@ -25,6 +25,7 @@ def compare(
     context: o.Context = None,
     batch: o.Batch = "1",
     kv_dtype: o.KvDtype = "bf16",
+    mtp: o.Mtp = False,
     json: o.Json = False,
     csv: o.Csv = False,
     markdown: o.Markdown = False,
@@ -40,7 +41,7 @@ def compare(
     way = o.one_of(json, csv, markdown)
     if len(models) < 2:
         raise InputError(f"compare {models[0]}: needs two models or more; name another")
-    loaded = [o.load(name, {})[0] for name in models]
+    loaded = [o.load(name, {}, mtp=mtp)[0] for name in models]
     n = o.positive("context", context) if context is not None else None
     found = comparison.records(
         loaded, n, o.positive("batch", batch), formats.kv_format(kv_dtype).bits
@@ -52,3 +53,4 @@ def compare(
     else:
         tables = comparison.sections(loaded, found, context=n, width=output.console().width)
         output.show(tables, markdown_way=way == "markdown")
+    o.say_notes(*loaded)

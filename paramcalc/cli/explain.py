@@ -14,6 +14,9 @@ def explain(
     model: o.ModelName,
     context: o.Context = None,
     set_: o.Set = None,
+    mtp: o.Mtp = False,
+    like: o.Like = None,
+    arch: o.Arch = None,
     json: o.Json = False,
     csv: o.Csv = False,
     markdown: o.Markdown = False,
@@ -27,7 +30,8 @@ def explain(
     from paramcalc.views.explain import explain as explain_model
 
     way = o.one_of(json, csv, markdown)
-    shown, _ = o.load(model, o.overrides({"context": context}, {}, set_))
+    fields = o.overrides({"context": context}, {}, set_)
+    shown, _ = o.load(model, fields, like, arch, mtp=mtp)
     steps = explain_model(shown, shown.context)
     if way == "json":
         output.write_json([step._asdict() for step in steps])
@@ -39,3 +43,4 @@ def explain(
         screen = output.console()
         with output.plain_when_piped(screen):
             view.terminal(screen, shown, steps)
+    o.say_notes(shown)

@@ -22,6 +22,11 @@ COMMANDS = {
     "compare": "Set models side by side, by component.",
     "sweep": "Evaluate a grid of shapes.",
     "explain": "Show each formula in symbols, with numbers, with its integer.",
+    "formats": "The weights in every format, in bytes and bits a weight.",
+    "fit": "Does it fit these GPUs, by how much, and what would make it fit.",
+    "serve": "Time to first token, tokens a second, what bounds them, cost.",
+    "moe": "Load of the experts: slots, drops, padding, imbalance.",
+    "hardware": "List accelerators, or show one with the source of each figure.",
     "audit": "Compare a model with the tensors that files hold.",
     "preset": "Write a config.json as a preset.",
 }
@@ -174,11 +179,10 @@ def _drop_output() -> None:
 
 
 def _fault(message: str) -> int:
-    encoding = sys.stderr.encoding or "ascii"
     from paramcalc.errors import printable
+    from paramcalc.views.output import say
 
     plain = printable(" ".join(message.split()))
     short = re.sub(r"\S{81,}", lambda found: f"{found[0][:60]}...", plain)
-    line = f"paramcalc: {short}\n"
-    sys.stderr.write(line.encode(encoding, "replace").decode(encoding))
+    say(short)
     return 2

@@ -25,11 +25,18 @@ def complete_models(incomplete: str) -> list[str]:
     return [name for name in names() if name.startswith(incomplete)]
 
 
-def complete_formats(incomplete: str) -> list[str]:
-    """Return the formats that start with what was typed."""
-    from paramcalc.formats import FORMATS
+def complete_kv_formats(incomplete: str) -> list[str]:
+    """Return the formats of a cache that start with what was typed."""
+    from paramcalc.formats import KV_FORMATS
 
-    return [name for name in FORMATS if name.startswith(incomplete)]
+    return [name for name in KV_FORMATS if name.startswith(incomplete)]
+
+
+def complete_conventions(incomplete: str) -> list[str]:
+    """Return the FLOPs conventions that start with what was typed."""
+    from paramcalc.quantities.conventions import CONVENTIONS
+
+    return [name for name in (*CONVENTIONS, "all") if name.startswith(incomplete)]
 
 
 def _size(*spellings: str, says: str) -> Any:
@@ -51,6 +58,9 @@ Like = Annotated[
 Arch = Annotated[
     str | None,
     typer.Option("--arch", metavar="CLASS", help="Count this class, not the file's architectures."),
+]
+Mtp = Annotated[
+    bool, typer.Option("--mtp", help="Count multi-token-prediction layers too.")
 ]
 D = Annotated[str | None, _size("--d", says="d_model, the width of the stream.")]
 Layers = Annotated[str | None, _size("--layers", "-L", says="Number of layers.")]
@@ -85,7 +95,16 @@ KvDtype = Annotated[
         "--kv-dtype",
         metavar="DTYPE",
         help="Format of the KV cache.",
-        autocompletion=complete_formats,
+        autocompletion=complete_kv_formats,
+    ),
+]
+As = Annotated[
+    str | None,
+    typer.Option(
+        "--as",
+        metavar="NAME",
+        help="FLOPs as another tool counts them: palm, megatron, ...; all lists them.",
+        autocompletion=complete_conventions,
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON with raw integers.")]
@@ -143,10 +162,16 @@ def _value(text: str) -> Any:
 
 
 def load(
-    name: str, fields: dict[str, Any], like: str | None = None, arch: str | None = None
+    name: str,
+    fields: dict[str, Any],
+    like: str | None = None,
+    arch: str | None = None,
+    *,
+    mtp: bool = False,
 ) -> tuple[Model, Model | None]:
     """Return the model with its overrides, and the model as it was (None without overrides).
 
+    ``mtp`` counts layers of multi-token prediction in both.
     ``-`` reads a specification or a config.json from standard input.
     """
     from paramcalc.sources.loading import load as load_model
@@ -159,6 +184,8 @@ def load(
         base = model_of(data, "-", name="model", like=like, arch=arch)
     else:
         base = load_model(name, like=like, arch=arch)
+    if mtp:
+        base = base.with_(count_mtp=True)
     if not fields:
         return base, None
     return base.with_(**fields), base
@@ -194,16 +221,27 @@ def idle(model: Model, base: Model | None, fields: dict[str, Any]) -> list[str]:
     return found
 
 
+def say_notes(*models: Model) -> None:
+    """Write to standard error what a reader must know beside the figures of models, under each
+    one's name where there are several."""
+    from paramcalc.views import output
+
+    for model in models:
+        name = f"{model.name}: " if len(models) > 1 else ""
+        for line in notes(model):
+            output.say(f"note: {name}{line}")
+
+
 def notes(model: Model) -> list[str]:
-    """Return what a reader of a config.json's count must know beside it."""
-    reading = model.reading
-    if reading is None:
-        return []
-    found = [f"assumed: {what}" for what in reading.assumed]
-    found += [f"not counted: {what}" for what in reading.left_out]
-    if reading.unused:
-        some = ", ".join(key[:60] for key in reading.unused[:MOST_KEYS])
-        left = len(reading.unused) - MOST_KEYS
+    """Return what a reader of a count must know beside it: what is assumed, left out, not used."""
+    found = [f"assumed: {what}" for what in model.assumed]
+    found += [f"not counted: {what}" for what in model.left_out]
+    if model.spec.count_mtp and not model.spec.mtp:
+        found.append("no layers of multi-token prediction: --mtp changes nothing")
+    unused = model.unused_keys
+    if unused:
+        some = ", ".join(key[:60] for key in unused[:MOST_KEYS])
+        left = len(unused) - MOST_KEYS
         more = f" and {left} more" if left > 0 else ""
         found.append(f"keys not used, which may change shapes: {some}{more}")
     return [printable(line) for line in found]

@@ -22,5 +22,4 @@ def preset(model: o.ModelName, like: o.Like = None, arch: o.Arch = None) -> None
 
     shown, _ = o.load(model, {}, like, arch)
     sys.stdout.write(preset_text(shown))
-    for line in o.notes(shown):
-        typer.echo(f"paramcalc: note: {line}", err=True)
+    o.say_notes(shown)

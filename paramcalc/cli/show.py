@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from paramcalc.cli import options as o
+from paramcalc.errors import InputError
+
+if TYPE_CHECKING:
+    from paramcalc.model import Model
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
@@ -36,9 +40,8 @@ def show(
     by_layer: Annotated[
         bool, typer.Option("--by-layer", help="List every layer by its number.")
     ] = False,
-    mtp: Annotated[
-        bool, typer.Option("--mtp", help="Count multi-token-prediction layers too.")
-    ] = False,
+    mtp: o.Mtp = False,
+    as_: o.As = None,
     like: o.Like = None,
     arch: o.Arch = None,
     json: o.Json = False,
@@ -48,7 +51,8 @@ def show(
     """Count a model: where its parameters sit, its FLOPs, its memory.
 
     With overrides the report shows the change against the preset. Sizes may be typed 8k, 128k,
-    7B, 1.5M: 1k is 1,024 for tokens and 1,000 otherwise.
+    7B, 1.5M: 1k is 1,024 for tokens and 1,000 otherwise. --as NAME counts FLOPs by the rule of
+    another tool or paper and says what it counts.
     """
     from paramcalc.sources.loading import is_contents
     from paramcalc.views import output
@@ -73,17 +77,20 @@ def show(
         {"tie_embeddings": tie, "gpt2": gpt2, "gated_ffn": gated},
         set_,
     )
-    asked = (d, layers, heads, kv, head_dim, ff, vocab, experts, top_k, context, set_, like, arch)
-    if is_contents(model) and not (any(asked) or tensors or by_layer or mtp):
+    plain = not fields and (batch, kv_dtype, like, arch) == ("1", "bf16", None, None)
+    if plain and not (tensors or by_layer or mtp or as_) and is_contents(model):
         from paramcalc.cli.audit import show_contents
 
         show_contents(model, way)
         return
-    shown, base = o.load(model, fields, like, arch)
-    if mtp:
-        shown = shown.with_(count_mtp=True)
+    shown, base = o.load(model, fields, like, arch, mtp=mtp)
     report = Report(shown, base, o.positive("batch", batch), kv_dtype)
-    if way in ("json", "csv"):
+    if as_ is not None:
+        if tensors or by_layer:
+            other = "--tensors" if tensors else "--by-layer"
+            raise InputError(f"--as and {other}: only one listing; choose one")
+        _as_other_tools(shown, base, as_, way)
+    elif way in ("json", "csv"):
         from paramcalc.views import record
 
         if way == "json":
@@ -106,17 +113,32 @@ def show(
             title=headline(shown, base),
             words=words(shown),
         )
-    for line in o.notes(shown):
-        typer.echo(f"paramcalc: note: {line}", err=True)
+    o.say_notes(shown)
     from paramcalc.rules import unused
 
     homeless = unused(shown.spec)
     for name in homeless:
-        typer.echo(f"paramcalc: note: {name} has no place in this model", err=True)
+        output.say(f"note: {name} has no place in this model")
     for place in o.kept(base, fields):
-        typer.echo(
-            f"paramcalc: note: {place} is stated there and stays; --set {place}=...", err=True
-        )
+        output.say(f"note: {place} is stated there and stays; --set {place}=...")
     for name in o.idle(shown, base, fields):
         if name not in homeless:
-            typer.echo(f"paramcalc: note: {name} changes nothing in this model", err=True)
+            output.say(f"note: {name} changes nothing in this model")
+
+
+def _as_other_tools(shown: Model, base: Model | None, name: str, way: str) -> None:
+    """Write the model's FLOPs under a convention. Raises ``InputError`` for an unknown one."""
+    from paramcalc.views import conventions_view, output
+    from paramcalc.views.summary import headline, words
+
+    if way == "json":
+        output.write_json(conventions_view.record(shown, name))
+    elif way == "csv":
+        output.write_csv(conventions_view.rows_of(shown, name))
+    else:
+        output.show(
+            conventions_view.sections(shown, name),
+            markdown_way=way == "markdown",
+            title=headline(shown, base),
+            words=words(shown),
+        )

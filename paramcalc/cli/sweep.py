@@ -40,6 +40,9 @@ def sweep(
     batch: Annotated[str | None, _axis("--batch", says="Sequences in the KV cache.")] = None,
     dtype: Annotated[str | None, _axis("--dtype", says="Formats of the weights.")] = None,
     kv_dtype: Annotated[str | None, _axis("--kv-dtype", says="Formats of the cache.")] = None,
+    gpu: Annotated[str | None, _axis("--gpu", says="Kinds of GPU (paramcalc hardware).")] = None,
+    gpus: Annotated[str | None, _axis("--gpus", says="GPUs in all.")] = None,
+    tp: Annotated[str | None, _axis("--tp", says="Tensor-parallel ranks.")] = None,
     tie: Annotated[str | None, _axis("--tie", says="Tied head: true, false or both.")] = None,
     gated: Annotated[str | None, _axis("--gated", says="Gated FFN: true,false.")] = None,
     gpt2: Annotated[str | None, _axis("--gpt2", says="As GPT-2: true,false.")] = None,
@@ -102,6 +105,13 @@ def sweep(
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the file.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask about sizes.")] = False,
+    price: Annotated[
+        str | None, typer.Option("--price", metavar="DOLLARS", help="Price of a GPU-hour.")
+    ] = None,
+    hardware: Annotated[
+        list[str] | None,
+        typer.Option("--hardware", metavar="FILE", help="Your own accelerators, with prices."),
+    ] = None,
     list_columns: Annotated[
         bool, typer.Option("--list-columns", help="Print the names of all columns.")
     ] = False,
@@ -137,6 +147,9 @@ def sweep(
         "batch": batch,
         "dtype": dtype,
         "kv_dtype": kv_dtype,
+        "gpu": gpu,
+        "gpus": gpus,
+        "tp": tp,
         "tie_embeddings": tie,
         "gated_ffn": gated,
         "gpt2": gpt2,
@@ -151,6 +164,8 @@ def sweep(
         **_order(top, by, descending, smallest, largest),
         pareto=_names(pareto),
         part_rows=PART_ROWS if part_rows is None else o.positive("part_rows", part_rows),
+        hardware=tuple(hardware or ()),
+        price=price,
     )
     plan = Plan(request, with_axes=plot is not None)
     view.answer(
@@ -167,6 +182,7 @@ def sweep(
             plot=plot,
         ),
     )
+    o.say_notes(*plan.models)
 
 
 def _names(text: str | None) -> tuple[str, ...]:

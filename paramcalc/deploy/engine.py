@@ -7,11 +7,13 @@ config_explorer/empirical-vllm-memory-results.md, 2025), and each may be changed
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import reduce
 from typing import NamedTuple
 
 from paramcalc.deploy.figures import GIB
-from paramcalc.ledger import Cache, Ledger, Tensor
-from paramcalc.numbers import Num, ceil_div, minimum
+from paramcalc.deploy.parallel import several
+from paramcalc.ledger import Cache, Ledger, Row, Tensor
+from paramcalc.numbers import Num, ceil_div, maximum, minimum
 from paramcalc.sight import State, Window
 
 MEASURED = "vLLM on an H100, llm-d-benchmark 2025"
@@ -43,11 +45,15 @@ class Engine(NamedTuple):
     max_seqs: int = 1024
     reserve: int | None = None
 
-    def reserve_bytes(self, ranks: int) -> int:
+    def budget(self, capacity: int) -> int:
+        """Bytes of a GPU's memory that the engine takes."""
+        return int(capacity * self.utilization)
+
+    def reserve_bytes(self, ranks: Num) -> Num:
         """Bytes outside the allocator on one of ``ranks`` GPUs that work together."""
         if self.reserve is not None:
             return self.reserve
-        return RESERVE if ranks == 1 else RESERVE_RANKS
+        return RESERVE + (RESERVE_RANKS - RESERVE) * several(ranks)
 
 
 def paged_elements(cache: Cache, n: Num, page: int) -> Num:
@@ -70,15 +76,14 @@ def workspace(ledger: Ledger, vocab: Num, engine: Engine, bits: int = 16) -> tup
 
     They are not alive at once: an engine reserves the larger. ``ledger`` is the GPU's own.
     """
-    wide = max((_width(layer.rows) for layer in ledger.layers), default=0)
-    d = max(
-        (t.shape[-1] for t in ledger.tensors if t.role in ("embedding", "head", "norm")), default=0
-    )
+    wide = reduce(maximum, (_width(layer.rows) for layer in ledger.layers), 0)
+    streams = [t.shape[-1] for t in ledger.tensors if t.role in ("embedding", "head", "norm")]
+    d = reduce(maximum, streams, 0)
     forward = engine.max_batched_tokens * (wide + STREAMS * d) * bits // 8
     return forward, engine.max_seqs * vocab * LOGIT_BYTES
 
 
-def _width(rows: tuple[object, ...]) -> Num:
+def _width(rows: tuple[Row, ...]) -> Num:
     """What a token's feed-forward part makes in one layer: outputs, and the input of the last."""
     ffn = [r for r in rows if isinstance(r, Tensor) and r.role == "ffn" and len(r.shape) == 2]
     made = sum(t.active * t.shape[0] for t in ffn if t.shard.endswith("column"))
@@ -95,7 +100,7 @@ def padded_for_kernels(ledger: Ledger, format_name: str) -> Ledger:
     return Ledger.of(ledger.outer, kinds)
 
 
-def _padded(row: object) -> object:
+def _padded(row: Row) -> Row:
     if not (isinstance(row, Tensor) and row.use == "matmul" and row.shard.startswith("expert+")):
         return row
     out, into = row.shape

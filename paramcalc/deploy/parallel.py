@@ -15,7 +15,7 @@ the same folds that count the whole model. Rules:
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from paramcalc.errors import InputError
 from paramcalc.ledger import Cache, LayerRows, Ledger, Row, Tensor
@@ -93,15 +93,38 @@ def _check_tensor(row: Tensor, layout: Layout) -> None:
         raise InputError(
             f"ep = {layout.ep}: must divide the {row.copies} experts of {row.name}; lower it"
         )
-    if row.shard in ("replicated", "vocab", "expert"):
+    if row.shard in _WHOLE:
         return
     units = _units(row)
-    if units % ranks and not (row.shard == "kv" and ranks % units == 0):
+    if _broken(row, units, ranks):
         what = "heads" if row.units is not None else "rows or columns"
         name = "tp" if ranks == layout.tp else "etp"
         raise InputError(
             f"{name} = {ranks}: must divide the {units:,} {what} of {row.name}; lower it"
         )
+
+
+_WHOLE = ("replicated", "vocab", "expert")
+"""Shard rules that any number of ranks can follow."""
+
+
+def _broken(row: Tensor, units: Any, ranks: Any) -> Any:
+    """Whether ranks cannot share out a tensor's units; heads of K and V may be copied instead."""
+    uneven = units % ranks != 0
+    return uneven & (ranks % units != 0) if row.shard == "kv" else uneven
+
+
+def unit_rules(ledger: Ledger, tp: Any) -> Iterator[tuple[str, Any, Any]]:
+    """Yield what tp must divide: the rule in words, the units, and whether it is broken.
+
+    Sizes may be arrays.
+    """
+    for row in _once(ledger):
+        if isinstance(row, Tensor) and row.shard not in _WHOLE:
+            units = _units(row)
+            what = "heads" if row.units is not None else "width"
+            rule = f"tp must divide the {what} of {row.name}"
+            yield rule, units, _broken(row, units, tp)
 
 
 def _once(ledger: Ledger) -> Iterator[Row]:
@@ -128,9 +151,8 @@ def shard(row: Row, layout: Layout) -> Row:
     if not isinstance(row, Tensor) or row.shard == "replicated":
         return row
     if row.shard == "vocab":
-        whole = row.shape[0]
-        if not _alone(layout.tp):
-            whole = ceil_div(whole, layout.vocab_multiple) * layout.vocab_multiple
+        multiple = 1 + (layout.vocab_multiple - 1) * several(layout.tp)
+        whole = ceil_div(row.shape[0], multiple) * multiple
         return row._replace(shape=(ceil_div(whole, layout.tp), *row.shape[1:]))
     ranks = layout.tp
     if row.shard.startswith("expert"):
@@ -147,8 +169,9 @@ def shard(row: Row, layout: Layout) -> Row:
     return row._replace(shape=shape)
 
 
-def _alone(size: Num) -> bool:
-    return type(size) is int and size == 1
+def several(ranks: Num) -> Num:
+    """Return 1 where there is more than one rank, else 0."""
+    return ceil_div(ranks - 1, ranks)
 
 
 def partition(layers: int, pp: int) -> list[int]:
@@ -162,17 +185,17 @@ def partition(layers: int, pp: int) -> list[int]:
     return parts
 
 
-def stage_ledgers(ledger: Ledger, layout: Layout) -> list[Ledger]:
-    """Return what one GPU of each pipeline stage holds, first stage first; pp is an int."""
+def stages(ledger: Ledger, layout: Layout) -> list[Ledger]:
+    """Return the ledger of each pipeline stage, first stage first, not yet sharded."""
     if layout.pp == 1:
-        return [sharded(ledger, layout)]
+        return [ledger]
     total = sum(kind.n_layers for kind in ledger.layers)
     bounds, start = [], 0
     for size in partition(total, layout.pp):
         bounds.append((start, start + size))
         start += size
     return [
-        sharded(_stage(ledger, span, number == 0, number == layout.pp - 1), layout)
+        _stage(ledger, span, number == 0, number == layout.pp - 1)
         for number, span in enumerate(bounds)
     ]
 

@@ -6,8 +6,9 @@ A family is a module with
 * ``read(c)``: the fields of a specification (``ModelSpec``) for a ``Config``;
 * ``NAMES``: how a release names and stores the ledger's rows (``families.names``), a table or a
   function of the config;
-* optionally ``KEYS``, older spellings of keys, and ``WRAPS``, types that hold the text model's
-  config under ``text_config``, with the type it is read as.
+* optionally ``KEYS``, older spellings of keys, ``older``, which turns a file of another layout into
+  one of the type's, and ``WRAPS``, types that hold the text model's config under ``text_config``,
+  with the type it is read as.
 """
 
 from __future__ import annotations
@@ -18,24 +19,30 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from paramcalc.errors import ConfigError, SpecError, UnknownType, did_you_mean
+from paramcalc.errors import ConfigError, UnknownType, did_you_mean
+from paramcalc.families import classes, heads
 from paramcalc.families.config import Config
 from paramcalc.families.names import LLAMA, Names
 from paramcalc.spelling import shown
 
-if TYPE_CHECKING:
-    from paramcalc.spec import ModelSpec
-
 NESTED = ("text_config", "llm_config", "language_config", "text_model_config")
 """Keys under which a multimodal config keeps its language model's."""
-_NOT_FAMILIES = frozenset({"__init__", "config", "inert", "names", "nested"})
+_NOT_FAMILIES = frozenset(
+    {"__init__", "classes", "config", "heads", "inert", "names", "nested", "overrides"}
+)
 
 
 class Reading(NamedTuple):
     """What a config.json says: the fields of a specification, how its tensors are stored, which
-    keys feed which field, and what was not read, not counted or assumed."""
+    keys feed which field, and what was not read, not counted or assumed.
+
+    ``arch`` is the class that is counted, empty where nothing names one (then the type's language
+    model is); ``asked`` is the class that the caller named. ``bare`` says that the class has no
+    head, and so no names that start with its model's. ``known`` are the keys that its type reads, and
+    ``read_as`` is the type by which the file reads the same again.
+    """
 
     fields: dict[str, Any]
     names: Names
@@ -48,6 +55,10 @@ class Reading(NamedTuple):
     data: Mapping[str, Any]
     like: str | None
     inside: tuple[str, ...] = ()
+    asked: str | None = None
+    bare: bool = False
+    known: frozenset[str] = frozenset()
+    read_as: str = ""
 
 
 @cache
@@ -57,7 +68,7 @@ def _files() -> dict[str, str]:
     for path in sorted(Path(__file__).parent.glob("*.py")):
         if path.stem not in _NOT_FAMILIES:
             text = path.read_text(encoding="utf-8")
-            for name in re.findall(r'^    "([\w.-]+)": (?:dict\(|\{|_\w+ \|)', _table(text), re.M):
+            for name in re.findall(r'^    "([\w.-]+)": (?:dict\(|\{|_\w+(?: \||$))', _table(text), re.M):
                 found[name] = path.stem
     return found
 
@@ -110,22 +121,21 @@ def read(
     if not isinstance(model_type, str):
         if like is None:
             raise ConfigError(f"{prefix}model_type: is missing; add it, or give --like TYPE")
-        model_type = like
-    asked = arch or _first(data.get("architectures"))
-    module = find(model_type)
-    if module is None:
-        inner = next((key for key in NESTED if isinstance(data.get(key), dict)), None)
-        kind = data[inner].get("model_type") if inner else None
-        if inner and isinstance(kind, str) and find(kind) is not None:
-            return _part(data, inner, where, model_type)
-        if like is None:
-            raise UnknownType(f"{prefix}model_type = {shown(model_type)}: {_refusal(model_type)}")
+        model_type = ""
+    module, inner = find(model_type), _inner(data, model_type)
+    if module is None and inner is None and like is None:
+        raise UnknownType(f"{prefix}model_type = {shown(model_type)}: {_refusal(model_type)}")
+    stated = arch or _first(data.get("architectures"))
+    if module is None and inner is not None and model_type:
+        alone = f"{model_type} is read by its {inner[0]} alone"
+        return _part(data, inner, prefix, arch, model_type, (alone,))
+    as_type = model_type
+    if like is not None and (module is None or find(like) is not module):
         module, as_type = find(like), like
-    else:
-        as_type = like if like and find(like) is not module else model_type
-        module = find(as_type)
+    elif inner is not None and _is_text_class(stated, as_type, inner[1]):
+        return _part(data, inner, prefix, stated, model_type)
     assert module is not None
-    return _read(module, data, as_type, model_type, asked, prefix, like)
+    return _read(module, data, as_type, model_type, (arch, stated), prefix, like)
 
 
 def _read(
@@ -133,40 +143,47 @@ def _read(
     data: Mapping[str, Any],
     as_type: str,
     model_type: str,
-    arch: str,
+    named: tuple[str | None, str],
     prefix: str,
     like: str | None,
 ) -> Reading:
-    outer = data
+    outer, (asked, stated) = data, named
+    arch = classes.find(as_type, stated) or "" if classes.classes(as_type) else stated
+    if asked and not arch:
+        raise ConfigError(f"{prefix}arch = {shown(asked)}: {classes.refusal(as_type, asked)}")
     inside: tuple[str, ...] = ()
     wrapped = getattr(module, "WRAPS", {}).get(as_type)
+    kind = as_type
     if wrapped is not None:
         inner = data.get("text_config")
         data = inner if isinstance(inner, dict) else data
-        as_type, inside = wrapped["as"], ("text_config",) if isinstance(inner, dict) else ()
+        kind, inside = wrapped["as"], ("text_config",) if isinstance(inner, dict) else ()
+    older = getattr(module, "older", None)
     config = Config(
-        data,
-        module.TYPES[as_type],
+        older(data, kind, prefix) if older else data,
+        module.TYPES[kind],
         getattr(module, "KEYS", None),
         where=prefix + "".join(f"{key}." for key in inside),
-        model_type=as_type,
+        model_type=kind,
         arch=arch,
         outer=outer,
     )
-    fields = module.read(config)
+    fields = heads.fitted(config, module.read(config), as_type)
     names = module.NAMES(config) if callable(module.NAMES) else module.NAMES
     if wrapped is not None and inside:
         for key, value in outer.items():
             if key.endswith("_config") and key not in inside and isinstance(value, dict):
                 config.left_out.append(f"{key.removesuffix('_config')} tower ({key})")
     assumed = list(config.assumed)
-    if as_type != model_type and wrapped is None:
-        assumed.append(f"{model_type} is read as {as_type}")
+    if as_type != model_type:
+        assumed.append(f"{shown(model_type) or 'no model_type'} is read as {as_type}")
+    if stated and not arch:
+        assumed.append(f"{shown(stated)} is counted as {classes.classes(as_type)[0]}")
     return Reading(
         fields,
         names,
         config.keys,
-        model_type,
+        model_type or as_type,
         arch,
         tuple(config.unused()),
         tuple(config.left_out),
@@ -174,27 +191,55 @@ def _read(
         outer,
         like,
         inside or config.inside,
+        asked,
+        classes.is_bare(as_type, arch),
+        frozenset(config.known()),
+        as_type,
     )
 
 
-def _part(data: Mapping[str, Any], inner: str, where: str, model_type: str) -> Reading:
-    """The text part of a multimodal config of a type that no family reads."""
-    text = dict(data[inner])
+def _is_text_class(arch: str, model_type: str, inner: str) -> bool:
+    """Whether a class is the text model's and none of the multimodal type's own."""
+    return not classes.find(model_type, arch) and classes.find(inner, arch) is not None
+
+
+def _inner(data: Mapping[str, Any], model_type: str) -> tuple[str, str] | None:
+    """The key and type of the text part of a multimodal config, where a family reads it."""
+    for key in NESTED:
+        if isinstance(data.get(key), dict):
+            kind = data[key].get("model_type", f"{model_type}_text")
+            return (key, kind) if isinstance(kind, str) and find(kind) is not None else None
+    return None
+
+
+def _part(
+    data: Mapping[str, Any],
+    inner: tuple[str, str],
+    prefix: str,
+    arch: str | None,
+    model_type: str,
+    assumed: tuple[str, ...] = (),
+) -> Reading:
+    """The text part of a multimodal config: of a type that no family reads, or because the class is
+    the text model's."""
+    key, kind = inner
+    text = {"model_type": kind, **data[key]}
     if "tie_word_embeddings" in data:
         text.setdefault("tie_word_embeddings", data["tie_word_embeddings"])
-    found = read(text, where=f"{where}: {inner}" if where else inner)
+    found = read(text, where=prefix + key, arch=arch)
     towers = [
-        f"{key.removesuffix('_config')} ({key})"
-        for key, value in data.items()
-        if key != inner and key.endswith("_config") and isinstance(value, dict)
-        if key not in ("quantization_config", "compression_config", "generation_config")
+        f"{name.removesuffix('_config')} ({name})"
+        for name, value in data.items()
+        if name != key and name.endswith("_config") and isinstance(value, dict)
+        if name not in ("quantization_config", "compression_config", "generation_config")
     ]
     return found._replace(
         model_type=model_type,
         left_out=(*found.left_out, *towers),
-        assumed=(*found.assumed, f"{model_type} is read by its {inner} alone"),
+        assumed=(*found.assumed, *assumed),
         data=data,
-        inside=(inner,),
+        inside=(key,),
+        read_as=model_type,
     )
 
 
@@ -211,43 +256,6 @@ def suspect(data: Mapping[str, Any]) -> str:
         if key in defaults and (odd or (value is None and type(wanted) is int)):
             return f"{key} = {shown(value)}: must be a whole number; change it"
     return "a value has a kind that its family does not read; compare it with a released file"
-
-
-_FREE = frozenset({"context", "name", "about", "count_mtp", "tie_embeddings"})
-"""Fields that no block is built from."""
-
-
-def changed(reading: Reading, fields: Mapping[str, Any]) -> tuple[Reading, dict[str, Any]]:
-    """Return a reading with the keys changed that feed some fields, and the fields left over.
-
-    Raises ``ConfigError``.
-    """
-    from paramcalc.spelling import canonical
-
-    data, rest = dict(reading.data), {}
-    inner = data
-    for key in reading.inside:
-        inner[key] = dict(inner[key])
-        inner = inner[key]
-    for name, value in fields.items():
-        full = canonical(name)
-        if full in reading.keys:
-            inner[reading.keys[full]] = value
-        else:
-            rest[full] = value
-    return read(data, like=reading.like, arch=reading.arch or None), rest
-
-
-def reachable(spec: ModelSpec, fields: Mapping[str, Any]) -> None:
-    """Raise ``SpecError`` for a field that a model with blocks of its own cannot take."""
-    from paramcalc.sections import has_blocks
-
-    own = has_blocks(spec)
-    for name in sorted(fields.keys() - _FREE):
-        if own:
-            raise SpecError(
-                f"{name}: its layers are not built from this field; change the config.json instead"
-            )
 
 
 def _first(architectures: Any) -> str:

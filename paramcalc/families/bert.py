@@ -16,6 +16,7 @@ from paramcalc.blocks import Attention, Block, Head, MaskedHead, Norm, Pooler
 from paramcalc.blocks.linear import linear
 from paramcalc.blocks.rows import Rows, idle, vector
 from paramcalc.families.config import Config
+from paramcalc.families.heads import pools
 from paramcalc.families.names import Names
 from paramcalc.ledger import Tensor
 from paramcalc.sight import Both
@@ -250,12 +251,10 @@ def bert_fields(c: Config, kind: Kind, *, pooled: bool = False) -> dict[str, Any
     c.ignore("type_vocab_size", "is_decoder")
     if head and not c.tie_word_embeddings and kind.head.bias != f"{kind.head.out}.bias":
         outer.append(idle([vector(kind.head.bias, "head", c.vocab_size)]))  # nothing adds it
-    if not head and not is_bare(c):
-        c.left_out.append(f"the head of {c.arch}")
     both = c.arch.endswith("ForPreTraining") and bool(kind.pooler)  # and tells pairs of sentences
-    if (pooled or both or is_bare(c)) and kind.pooler:
+    if (pooled or both or is_bare(c) or pools(c.model_type, c.arch)) and kind.pooler:
         outer.append(Pooler(c.hidden_size))
-    if both:
+    if both and c.model_type != "roc_bert":
         pairs = linear("pairs", "head", 2, c.hidden_size, bias=True, stream="sequence")
         outer.append(Rows(tuple(pairs)))
     crossing = bool(c.get("add_cross_attention", False)) and bool(c.get("is_decoder", False))
@@ -296,7 +295,8 @@ def read(c: Config) -> dict[str, Any]:
     """What each type adds to BERT."""
     c.strict = True
     kind, name, d = KINDS[c.model_type], c.model_type, c.hidden_size
-    fields = bert_fields(c, kind, pooled=name in ("big_bird", "layoutlm"))
+    bird = c.arch == "BigBirdForQuestionAnswering"  # the one class without a pooler
+    fields = bert_fields(c, kind, pooled=name in ("big_bird", "layoutlm") and not bird)
     outer: tuple[Block, ...] = fields.pop("outer")
     if name in ("electra", "roformer") and (c.get("embedding_size") or d) != d:
         fields |= narrow(c, c.embedding_size)

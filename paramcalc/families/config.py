@@ -50,6 +50,16 @@ NEEDED = frozenset(
 )
 """Sizes that are never null where the type has a default for them."""
 
+
+class LengthError(ConfigError):
+    """A list with one entry a layer is longer or shorter than there are layers."""
+
+    def __init__(self, where: str, key: str, entries: int, n: int) -> None:
+        self.key, self.n = key, n
+        self.what = f"{where}{key} = {entries} entries: there are {n} layers"
+        super().__init__(f"{self.what}; make them equal")
+
+
 Layers: TypeAlias = list[dict[str, Any]]
 """Fields that differ from layer to layer, one entry a layer."""
 _MISSING: Any = object()
@@ -218,7 +228,7 @@ class Config:
         if not isinstance(found, list | tuple):
             return [found] * n
         if len(found) != n:
-            self.fail(key, f"{len(found)} entries", f"there are {n} layers", "make them equal")
+            raise LengthError(self._where, key, len(found), n)
         return list(found)
 
     def windows(self, sliding: Callable[[int], bool], key: str = "sliding_window") -> Layers:
@@ -330,6 +340,15 @@ class Config:
         own = (k for k, v in self._data.items() if k not in self.used and matters(k, v))
         inner = (f"{key}.{name}" for key, part in self.parts.items() for name in part.unused())
         return sorted([*own, *inner])
+
+    def known(self) -> set[str]:
+        """Return the keys that this type reads, those of a section after its name too."""
+        found = {*self._defaults, *self.used}
+        for key, part in self.parts.items():
+            names = part.known()
+            found |= names if (key,) == self.inside else set()
+            found |= {f"{key}.{name}" for name in names}
+        return found
 
 
 _SIZES = ("_size", "_dim", "_heads", "_rank", "_experts", "_kernel", "_step")

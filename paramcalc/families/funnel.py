@@ -57,6 +57,10 @@ def NAMES(c: Config) -> Names:
     return found
 
 
+_ENCODERS = ("BaseModel", "ForSequenceClassification", "ForMultipleChoice")
+"""Classes without the decoder, which brings a sequence back to its length."""
+
+
 def read(c: Config) -> dict[str, Any]:
     """Layers of a block run ``block_repeats`` times and are stored once.
 
@@ -73,12 +77,13 @@ def read(c: Config) -> dict[str, Any]:
     for number, (size, times) in enumerate(zip(sizes, repeats, strict=True)):
         rows = _rows(c, f"block{number}.", times)
         layers.append({"repeat": size, "blocks": (Rows(tuple(rows)),)})
-    if c.num_decoder_layers:
-        layers.append({"repeat": c.num_decoder_layers, "blocks": (Rows(tuple(_rows(c, "", 1))),)})
+    decoders = 0 if c.arch.endswith(_ENCODERS) else c.num_decoder_layers
+    if decoders:
+        layers.append({"repeat": decoders, "blocks": (Rows(tuple(_rows(c, "", 1))),)})
     c.ignore("attention_type", "pool_q_only", "pooling_type", "separate_cls", "truncate_seq")
     c.ignore("num_hidden_layers", "initializer_std")
     return c.card(
-        n_layers=sum(sizes) + c.num_decoder_layers,
+        n_layers=sum(sizes) + decoders,
         n_kv_heads=None,
         causal=False,
         attention=False,

@@ -35,7 +35,7 @@ num_logits_to_keep attention_softmax_in_fp32 keep_in_fp32 use_bfloat16 fp32_resi
 layer_norm_in_fp32 max_length min_length num_beams early_stopping length_penalty
 no_repeat_ngram_size do_sample temperature top_k top_p prefix position_embedding_type
 tokenizer_class use_mamba_kernels swiglu_limit torchscript pruned_heads mlm_probability
-normalize_before normalize_embedding
+normalize_before normalize_embedding fused_add_norm output_past
 """
 INERT = frozenset(_INERT.split())
 """Keys that change no shape in any family here: what they set is not stored."""

@@ -3,11 +3,15 @@ weights, and Mamba 2 (arXiv:2405.21060): one mixer and one norm a layer, no feed
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from paramcalc.blocks.mamba import Mamba, Mamba2
+from paramcalc.errors import ConfigError
 from paramcalc.families.config import Config
 from paramcalc.families.names import Names
+from paramcalc.numbers import ceil_div
+from paramcalc.spelling import shown
 
 MAMBA = {
     "mixer.in": "in_proj",
@@ -69,12 +73,61 @@ TYPES: dict[str, dict[str, Any]] = {
 }
 
 
+_SSM = {
+    "d_state": "state_size",
+    "d_conv": "conv_kernel",
+    "expand": "expand",
+    "dt_rank": "time_step_rank",
+    "conv_bias": "use_conv_bias",
+    "bias": "use_bias",
+    "headdim": "head_dim",
+    "ngroups": "n_groups",
+}
+
+
+def older(data: Mapping[str, Any], model_type: str, where: str) -> Mapping[str, Any]:
+    """Return the keys of a configuration in the first release's own layout under today's names.
+
+    Its vocabulary is rounded up to ``pad_vocab_size_multiple`` (8), its head is tied unless it says
+    not, and Mamba 2 has a state of 128 and one group where ``ssm_cfg`` says nothing
+    (github.com/state-spaces/mamba: mamba_ssm/models/config_mamba.py, mixer_seq_simple.py). Raises
+    ``ConfigError`` for what the types here have not: attention, a feed-forward part, LayerNorm.
+    """
+    if "ssm_cfg" not in data:
+        return data
+    ssm = data["ssm_cfg"] or {}
+    if not isinstance(ssm, dict):
+        raise ConfigError(f"{where}ssm_cfg = {shown(ssm)}: must be a section; change it")
+    if (ssm.get("layer") == "Mamba2") != (model_type == "mamba2"):
+        other = "mamba2" if ssm.get("layer") == "Mamba2" else "mamba"
+        raise ConfigError(f"{where}ssm_cfg.layer: is not {model_type}'s; give --like {other}")
+    for key, none in (("attn_layer_idx", []), ("d_intermediate", 0), ("rms_norm", True)):
+        if data.get(key, none) != none:
+            value = shown(data[key])
+            raise ConfigError(f"{where}{key} = {value}: is not read; only {shown(none)} is")
+    found = {k: v for k, v in data.items() if k not in ("ssm_cfg", "attn_cfg", "tie_embeddings")}
+    if model_type == "mamba2":
+        ssm = {"d_state": 128, "ngroups": 1, "headdim": 64, **ssm}
+        width = found.get("hidden_size", found.get("d_model"))
+        sizes = ssm.get("expand", 2), width, ssm["headdim"]
+        if all(type(size) is int and size > 0 for size in sizes):
+            found.setdefault("num_heads", sizes[0] * sizes[1] // sizes[2])
+    for key, value in ssm.items():
+        if key != "layer":
+            found.setdefault(_SSM.get(key, f"ssm_cfg.{key}"), value)
+    vocab, step = found.get("vocab_size"), found.get("pad_vocab_size_multiple", 8)
+    if type(vocab) is int and type(step) is int and step > 0:
+        found["vocab_size"] = ceil_div(vocab, step) * step
+    found.setdefault("tie_word_embeddings", data.get("tie_embeddings", True))
+    return found
+
+
 def read(c: Config) -> dict[str, Any]:
     """The inner width is the stream's times ``expand``; Mamba's may be stated, Mamba 2's not."""
     c.strict = True
     c.ignore("intermediate_size", "time_step_rank", "residual_in_fp32", "rescale_prenorm_residual")
     c.ignore("use_mambapy", "use_falcon_mambapy", "use_associative_scan", "chunk_size")
-    c.ignore("time_step_limit", "time_step_scale", "rms_norm")
+    c.ignore("time_step_limit", "time_step_scale", "rms_norm", "pad_vocab_size_multiple", "d_inner")
     inner = c.expand * c.hidden_size
     if c.model_type == "mamba2":
         mixer: Mamba | Mamba2 = mamba2(c, inner)

@@ -6,8 +6,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from paramcalc.blocks import Pooler
+from paramcalc.blocks.linear import linear
 from paramcalc.blocks.rows import Rows, idle, scale, vector
+from paramcalc.families.bert import is_bare
 from paramcalc.families.config import Config
+from paramcalc.families.heads import pools
 from paramcalc.ledger import Operation, Role, Row, Tensor
 from paramcalc.sight import Both
 
@@ -18,6 +22,8 @@ NAMES = {
     "embedding": f"{_OWN}.word_embeddings",
     "positions": f"{_OWN}.position_embeddings",
     "token_types": f"{_OWN}.token_type_embeddings",
+    "pooler": "mobilebert.pooler.dense",
+    "cls.seq_relationship": "cls.seq_relationship",
 }
 
 TYPES: dict[str, dict[str, Any]] = {
@@ -63,7 +69,7 @@ def read(c: Config) -> dict[str, Any]:
     d, narrow, vocab = c.hidden_size, c.embedding_size, c.vocab_size
     tied = bool(c.tie_word_embeddings)
     joined = narrow * (3 if c.trigram_input else 1)
-    c.ignore("classifier_activation", "true_hidden_size", "intra_bottleneck_size")
+    c.ignore("true_hidden_size", "intra_bottleneck_size")
     project = list(_dense(f"{_OWN}.embedding_transformation", "embedding", d, joined))
     if narrow == d and not c.trigram_input:  # stored and passed by
         project = [*idle(project).items]
@@ -86,6 +92,11 @@ def read(c: Config) -> dict[str, Any]:
         vector("cls.predictions.bias", "head", vocab),
         Tensor("cls.predictions.dense.weight", "head", (d - narrow, vocab), "matmul", "vocab"),
     ]
+    paired = c.arch.endswith("ForPreTraining")
+    if c.classifier_activation and (is_bare(c) or paired or pools(c.model_type, c.arch)):
+        outer += Pooler(d).rows()
+    if paired:
+        outer += linear("cls.seq_relationship", "head", 2, d, bias=True, stream="sequence")
     stored = 0 if tied else 1
     own = "cls.predictions.decoder"
     outer.append(

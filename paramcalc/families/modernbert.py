@@ -10,9 +10,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from paramcalc.blocks import Pooler
 from paramcalc.blocks.rows import idle, vector
 from paramcalc.families.bert import has_head, is_bare
 from paramcalc.families.config import Config, Layers, layers
+from paramcalc.families.heads import pools
 from paramcalc.families.names import LLAMA, Names
 
 _MODERN: dict[str, Any] = dict(
@@ -121,9 +123,8 @@ def read(c: Config) -> dict[str, Any]:
     own = {"nomic_bert": nomic, "eurobert": eurobert}.get(c.model_type, modern)
     fields = {"gated_ffn": True, "causal": False, **own(c)}
     if not has_head(c):
-        fields |= {"head": "none", "head_bias": False, "outer": ()}
-        if not is_bare(c):
-            c.left_out.append(f"the head of {c.arch}")
+        pooler = (Pooler(c.hidden_size),) if pools(c.model_type, c.arch) else ()
+        fields |= {"head": "none", "head_bias": False, "outer": pooler}
     return c.card(**fields)
 
 

@@ -84,11 +84,17 @@ class Stored(NamedTuple):
     buffer: bool = False
 
 
-def stored(ledger: Ledger, names: Names) -> list[Stored]:
-    """Return what a checkpoint of the model holds, in the order of the ledger."""
+def stored(ledger: Ledger, names: Names, *, bare: bool = False) -> list[Stored]:
+    """Return what a checkpoint of the model holds, in the order of the ledger.
+
+    ``bare`` says that the class is the model without a head: what all names start with is left out.
+    """
     found = _within("", ledger.outer, 1, names)
     for layer in ledger.layers:
         found += _of_layers(layer, names)
+    starts = {tensor.name.partition(".")[0] for tensor in found}
+    if bare and len(starts) == 1:
+        found = [tensor._replace(name=tensor.name.partition(".")[2]) for tensor in found]
     return _merged(found)
 
 

@@ -148,8 +148,8 @@ def _local(c: Config) -> bool:
 
 
 def _is_encoder(c: Config) -> bool:
-    """Whether the class is the encoder alone."""
-    return c.arch.endswith("EncoderModel")
+    """Whether the class is the encoder alone, as the one that labels tokens is."""
+    return c.arch.endswith(("EncoderModel", "ForTokenClassification"))
 
 
 def read(c: Config) -> dict[str, Any]:

@@ -9,10 +9,12 @@ zero points and sources; llama.cpp's file types have rules of their own.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from math import prod
+from typing import Any, TypeAlias
 
 from paramcalc.errors import InputError, did_you_mean
+from paramcalc.formats.mixed import Mixed, is_file_type, mixed
 from paramcalc.formats.schemes import DEFAULT_GROUP, GROUPED, SCHEMES, SPELLINGS, Format
 from paramcalc.ledger import Ledger, Tensor
 from paramcalc.numbers import Num, ceil_div
@@ -25,6 +27,7 @@ NOTES = [
     "* matrices inside layers; embedding, head, routers, norms, biases stay bf16",
     "  scales: fp8 one a matrix, int8 one a row, int4 one per 128 weights",
 ]
+AnyFormat: TypeAlias = Format | Mixed
 MOST_GROUP = 65_536
 _GROUP = re.compile(r"(.+)-g(\d{1,9})")
 
@@ -65,7 +68,7 @@ def kv_format(name: str) -> Format:
     raise InputError(f"kv_dtype = {name}: unknown format{near}; take one of {listed}")
 
 
-def compute_format(fmt: Format, has: Collection[str] | None = None) -> str:
+def compute_format(fmt: AnyFormat, has: Collection[str] | None = None) -> str:
     """Return the arithmetic that kernels do with weights of a format, as hardware names its peaks.
 
     ``has`` are the formats that the hardware multiplies; the best of the format's own is taken
@@ -81,15 +84,25 @@ def compute_format(fmt: Format, has: Collection[str] | None = None) -> str:
     )
 
 
-def settled(fmt: Format, ledger: Ledger) -> Format:
+def settled(fmt: AnyFormat, ledger: Ledger) -> AnyFormat:
     """Return the format with its tensors fixed for a model: whether ``mxfp4`` means experts.
 
     Where parts of a model are counted on their own (stages), settle with the whole model's ledger.
     """
-    if fmt.covers != "experts or layers":
+    if isinstance(fmt, Mixed) or fmt.covers != "experts or layers":
         return fmt
     experts = any(_is_expert(t) for t in ledger.tensors)
     return fmt._replace(covers="experts" if experts else "layers")
+
+
+def chosen(
+    name: str, ledger: Ledger, model_type: str | None = None, preset: str | None = None
+) -> AnyFormat:
+    """Return the format of a name for a model: one of ``find``'s, settled, or a file type of
+    llama.cpp laid out for it. Raises ``InputError``."""
+    if is_file_type(str(name)):
+        return mixed(name, ledger, model_type, preset)
+    return settled(find(name), ledger)
 
 
 def is_quantized(tensor: Tensor) -> bool:
@@ -98,11 +111,13 @@ def is_quantized(tensor: Tensor) -> bool:
     return matrix and tensor.role in ("attention", "mixer", "ffn")
 
 
-def tensor_bytes(tensor: Tensor, fmt: Format) -> Num:
+def tensor_bytes(tensor: Tensor, fmt: AnyFormat) -> Num:
     """Return the bytes of all stored copies of a tensor, scales included, each copy whole bytes.
 
     ``fmt`` is a ``settled`` one; ``ValueError`` tells a caller that forgot.
     """
+    if isinstance(fmt, Mixed):
+        return fmt.of(tensor)
     if fmt.covers == "experts or layers":
         raise ValueError(f"{fmt.name} depends on the model: call settled(fmt, ledger) first")
     if fmt.covers == "all":
@@ -112,7 +127,7 @@ def tensor_bytes(tensor: Tensor, fmt: Format) -> Num:
     return tensor.copies * _matrix_bytes(tensor.shape, fmt)
 
 
-def weight_bytes(ledger: Ledger, fmt: Format) -> Num:
+def weight_bytes(ledger: Ledger, fmt: AnyFormat) -> Num:
     """Return the bytes of all weights, buffers included, in a format."""
     fixed = settled(fmt, ledger)
     return sum(tensor_bytes(t, fixed) for t in ledger.tensors)
@@ -155,3 +170,17 @@ def _with_group(name: str, base: str, group: int) -> Format:
     if group == DEFAULT_GROUP:
         return SCHEMES[base]
     return GROUPED[base](group, f"{base}-g{group}")
+
+
+def of_config(quantization: Mapping[str, Any]) -> str:
+    """Return the format that a config.json's ``quantization_config`` names, else ``bf16``."""
+    method = str(quantization.get("quant_method", "")).lower()
+    group = quantization.get("group_size")
+    if method in ("awq", "gptq"):
+        return f"{method}-g{group}" if type(group) is int and group > 0 else method
+    if method == "fp8":
+        return "fp8-block" if quantization.get("weight_block_size") else "fp8"
+    if method == "bitsandbytes":
+        double = quantization.get("bnb_4bit_use_double_quant")
+        return "int8" if quantization.get("load_in_8bit") else "nf4-dq" if double else "nf4"
+    return method if method in SCHEMES else "bf16"

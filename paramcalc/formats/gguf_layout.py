@@ -195,7 +195,7 @@ def _of_rows(rows: tuple[Row, ...], layout: Layout) -> Iterator[GgufTensor]:
 def _split(row: Tensor, held: dict[str, Tensor], layout: Layout) -> Iterator[GgufTensor]:
     base = row.name.removesuffix(".bias")
     copies = 1 if base == "head" and layout.own_head else row.copies
-    if copies == 0 or (layout.headless and row.role == "head"):
+    if copies == 0 or (layout.headless and base.partition(".")[0] == "head"):
         return
     stem = _NAMES.get(base, base)
     if layout.fused_qkv and base in _FUSED:
@@ -203,7 +203,7 @@ def _split(row: Tensor, held: dict[str, Tensor], layout: Layout) -> Iterator[Ggu
     elif layout.fused_up and base == "ffn.gate":
         stem = "ffn_up"
     plain = row.use in ("bias", "buffer") and base != "attention.sinks"
-    shape = row.shape if copies == 1 else (copies, *row.shape)
+    shape = (row.shape or (1,)) if copies == 1 else (copies, *row.shape)
     made = GgufTensor(f"{stem}.{'bias' if plain else 'weight'}", (row.name,), shape)
     if base == "attention.kv_up" and layout.splits_kv:
         yield from _latent(made, held)
@@ -225,16 +225,17 @@ def _latent(whole: GgufTensor, held: dict[str, Tensor]) -> Iterator[GgufTensor]:
     """``kv_b`` of latent attention as a matrix a head for keys, transposed, and one for values.
 
     The ledger has only products of heads and widths; the rotary width, which keys share, tells the
-    heads: q gives H (nope + rope) rows, kv_b H (nope + v), and o takes H v columns.
+    heads: q gives H (nope + rope) rows, kv_b H (nope + v), and o takes H v columns. Where that does
+    not come out (no rotary part, an output gate inside q), ``attn_kv_b`` stays whole.
     """
     names = ("attention.q_up" if "attention.q_up" in held else "attention.q", "attention.kv_down")
     q, down = (held[name].shape[0] for name in names)
     both, rank = whole.shape
     values = held["attention.o"].shape[1]
     keys, rotary = both - values, down - rank
-    if rotary == 0:
+    heads = (q - keys) // rotary if rotary else 0
+    if heads == 0 or heads * rotary != q - keys or keys % heads or values % heads:
         yield whole
         return
-    heads = (q - keys) // rotary
     yield whole._replace(name="attn_k_b.weight", shape=(heads, rank, keys // heads))
     yield whole._replace(name="attn_v_b.weight", shape=(heads, values // heads, rank))

@@ -56,6 +56,8 @@ FILE_TYPES = {
     )
 }
 _ALIASES = {"Q3_K": "Q3_K_M", "Q4_K": "Q4_K_M", "Q5_K": "Q5_K_M"}
+NAMES = frozenset({*FILE_TYPES, *_ALIASES})
+"""Every spelling that ``find`` takes, in upper case."""
 
 
 class Stored(NamedTuple):

@@ -27,18 +27,16 @@ _EMBEDDING = (
     | dict.fromkeys(_FOUR_BIT_EXTRAS, "Q4_K")
 )
 _VALUE = {"Q2_K": "Q3_K", "IQ3_M": "Q4_K", "Q3_K_L": "Q5_K"}
-_VALUE_OF_MANY = dict.fromkeys(
-    ("Q2_K", "Q2_K_S", "IQ3_XXS", "IQ3_XS", "IQ3_S"), "Q4_K"
-) | dict.fromkeys(
-    ("IQ4_NL", "IQ4_XS"), "Q5_K"
-)  # where at least four query heads share a value head
+_VALUE_OF_MANY = {
+    **dict.fromkeys(("Q2_K", "Q2_K_S", "IQ3_XXS", "IQ3_XS", "IQ3_S"), "Q4_K"),
+    **dict.fromkeys(("IQ4_NL", "IQ4_XS"), "Q5_K"),
+}  # where at least four query heads share a value head
 _QUERY_KEY = {"IQ3_XS": "IQ3_XXS", "IQ3_XXS": "IQ2_S"}
 _FUSED = dict.fromkeys(("Q3_K_M", "Q3_K_L", "IQ3_M"), "Q4_K") | {"Q4_K_M": "Q5_K", "Q5_K_M": "Q6_K"}
 _OUT = {"Q2_K": "Q3_K", "IQ3_XXS": "IQ3_S", "Q3_K_M": "Q4_K", "Q3_K_L": "Q5_K", "IQ3_M": "Q4_K"}
 _OUT_LOWEST = dict.fromkeys(("IQ1_S", "IQ1_M"), "IQ2_XXS") | dict.fromkeys(_WIDER, "IQ3_S")
-_OUT_OF_EIGHT = frozenset(
-    ("Q2_K", "Q3_K_S", "Q3_K_M", "Q4_K_S", "Q4_K_M", "IQ4_NL", "IQ4_XS")
-    + ("IQ3_XXS", "IQ3_XS", "IQ3_S", "IQ3_M")
+_OUT_OF_EIGHT = frozenset({"Q2_K", "Q3_K_S", "Q3_K_M", "Q4_K_S", "Q4_K_M"}) | frozenset(
+    {"IQ3_XXS", "IQ3_XS", "IQ3_S", "IQ3_M", "IQ4_NL", "IQ4_XS"}
 )  # eight experts: Q5_K
 _FALLBACK = (
     dict.fromkeys(("IQ1_S", "IQ1_M", "IQ2_XXS", "IQ2_XS", "IQ2_S"), "IQ4_NL")

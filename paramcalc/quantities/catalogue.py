@@ -118,7 +118,7 @@ _ALL = [
         "training by 6N",
         "FLOPs",
         "derived",
-        lambda x, at: flops.six_n(params.active(x), at.n),
+        lambda x, at: flops.six_n(params.working(x), at.n),
         needs_context=True,
     ),
     Quantity(

@@ -8,11 +8,17 @@ encoder-decoder "a token" is one source and one target token.
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
+from typing import Literal, TypeAlias, get_args
 
 from paramcalc.layout import is_literal
-from paramcalc.ledger import Ledger
+from paramcalc.ledger import Ledger, Tensor
 from paramcalc.numbers import Num, ceil_div, maximum
 from paramcalc.sight import Blocks, BothCompressed, Causal, Chunk, Compressed, all_pairs
+
+Recomputation: TypeAlias = Literal["none", "selective", "full"]
+"""What the backward pass does again: nothing, the work between positions, or whole layers."""
+RECOMPUTATIONS: tuple[Recomputation, ...] = get_args(Recomputation)
 
 
 def matmul_per_token(ledger: Ledger) -> Num:
@@ -50,9 +56,14 @@ def prefill(ledger: Ledger, n: Num) -> Num:
     return n * matmul_per_token(ledger) + attention_prefill(ledger, n) + per_sequence(ledger)
 
 
+def attention_all_pairs(ledger: Ledger, n: Num) -> Num:
+    """Return the FLOPs between positions over n x n pairs in every layer."""
+    return sum(o.copies * o.flops_per_pair * all_pairs(o.sight, n) for o in ledger.operations)
+
+
 def prefill_all_pairs(ledger: Ledger, n: Num) -> Num:
     """Return ``prefill`` as kernels without causal skipping do it: n x n pairs in every layer."""
-    pairs = sum(o.copies * o.flops_per_pair * all_pairs(o.sight, n) for o in ledger.operations)
+    pairs = attention_all_pairs(ledger, n)
     return n * matmul_per_token(ledger) + pairs + per_sequence(ledger)
 
 
@@ -62,6 +73,32 @@ def training(ledger: Ledger, n: Num) -> Num:
     The backward pass multiplies each matrix twice: for its input's and for its own gradient.
     """
     return 3 * prefill(ledger, n)
+
+
+def in_layers(ledger: Ledger) -> Num:
+    """Return the part of ``matmul_per_token`` that stands inside layers: no head."""
+    rows = (row for layer in ledger.layers for row in layer.all_rows())
+    return sum(t.flops for t in rows if isinstance(t, Tensor) and t.stream in ("token", "source"))
+
+
+def recomputed(ledger: Ledger, n: Num, what: Recomputation, *, every_pair: bool = False) -> Num:
+    """Return the forward FLOPs that the backward pass of a sequence of n tokens does again.
+
+    ``full`` repeats every layer from its input; ``selective`` only the work between positions
+    (Korthikanti et al., arXiv:2205.05198, section 5). ``every_pair`` takes n x n pairs.
+    """
+    if what == "none":
+        return 0
+    between = attention_all_pairs(ledger, n) if every_pair else attention_prefill(ledger, n)
+    return between + (n * in_layers(ledger) if what == "full" else 0)
+
+
+def utilization(
+    work: Num, n: Num, tokens_per_second: int | Fraction, peak_flops: int | Fraction
+) -> Fraction:
+    """Return the share of a peak that so many tokens a second need, where n tokens take ``work``
+    FLOPs (PaLM, arXiv:2204.02311, appendix B)."""
+    return Fraction(tokens_per_second * work, n) / peak_flops
 
 
 def six_n(active: Num, n: Num) -> Num:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from paramcalc.layout import is_literal
 from paramcalc.ledger import ROLES, Ledger, Role, Tensor
 from paramcalc.numbers import Num
 
@@ -17,6 +18,18 @@ def total(ledger: Ledger) -> Num:
 def active(ledger: Ledger) -> Num:
     """Return the parameters one token uses: top-k experts; embeddings whole."""
     return sum(t.active_params for t in ledger.tensors)
+
+
+def working(ledger: Ledger) -> Num:
+    """Return the active parameters without towers, through which no token of a text goes: the N of
+    2 N and 6 N."""
+    return sum(t.active_params for t in ledger.tensors if t.role != "tower")
+
+
+def idle(ledger: Ledger) -> Num:
+    """Return the parameters that no token uses: those of tensors without an active copy, such as
+    a decoder's cross attention where it runs without an encoder."""
+    return sum(t.params for t in ledger.tensors if is_literal(t.active, 0))
 
 
 def apart(ledger: Ledger) -> Num:

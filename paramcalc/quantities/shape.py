@@ -96,14 +96,15 @@ class Rule(NamedTuple):
 def rules_of_thumb(d: int, plan: Plan, ledger: Ledger, n: int) -> list[Rule]:
     """Return 12 L d^2 (``d`` = d_model), 2N and 6N beside the exact figures; ints only.
 
-    12 L d² (Kaplan et al. 2020) stands for the parameters outside embeddings and head; 2N and 6N
-    take N = active parameters and stand for the forward and training FLOPs a token, averaged over
-    a sequence of n.
+    12 L d² (Kaplan et al. 2020) stands for the parameters outside embeddings, head and towers; 2N
+    and 6N take N = active parameters, towers left out, and stand for the forward and training FLOPs
+    a token, averaged over a sequence of n.
     """
     layers = sum(layer.n_layers for layer in plan.layers)
-    active, forward = params.active(ledger), flops.prefill(ledger, n)
+    active, forward = params.working(ledger), flops.prefill(ledger, n)
+    inside = params.non_embedding(ledger) - params.of_roles(ledger.tensors, "tower")
     return [
-        Rule("12 L d²", 12 * layers * d * d, "non-embedding", params.non_embedding(ledger)),
+        Rule("12 L d²", 12 * layers * d * d, "non-embedding", inside),
         Rule("2 N n", 2 * active * n, "forward", forward),
         Rule("6 N n", flops.six_n(active, n), "training", flops.training(ledger, n)),
     ]

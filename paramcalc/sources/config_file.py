@@ -44,6 +44,11 @@ def is_config(data: dict[str, Any]) -> bool:
     return bool(data.keys() & MARKS)
 
 
+def is_spec(data: dict[str, Any]) -> bool:
+    """Whether a mapping is a specification of ours, or a preset that keeps a configuration."""
+    return "config" in data or bool(data.keys() & {"d_model", "d"} and data.keys() & {"n_layers", "L"})
+
+
 def _mapping(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key, value in pairs:

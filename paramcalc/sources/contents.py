@@ -81,7 +81,7 @@ def read_all(paths: Iterable[Path]) -> Contents:
     tensors = tuple(t for one in every for t in one.tensors)
     twice = [name for name, n in Counter(t.name for t in tensors).items() if n > 1]
     if twice:
-        raise FileError(f"{twice[0]}: stands in two of the files; name each file once")
+        raise FileError(f"{twice[0]}: stands in two of the files; name each once")
     files = tuple(name for one in every for name in one.files)
     kinds = {one.ggml for one in every}
     if len(kinds) > 1:
@@ -89,11 +89,16 @@ def read_all(paths: Iterable[Path]) -> Contents:
     return Contents(files, tensors, every[0].metadata if every else {}, kinds == {True})
 
 
-def _of_folder(path: Path) -> list[Path]:
+def in_folder(path: Path) -> list[Path]:
+    """Return a folder's files of tensors: its index, else all .safetensors, else all .gguf."""
     index = path / "model.safetensors.index.json"
     if index.is_file():
         return [index]
-    found = sorted(path.glob("*.safetensors")) or sorted(path.glob("*.gguf"))
+    return sorted(path.glob("*.safetensors")) or sorted(path.glob("*.gguf"))
+
+
+def _of_folder(path: Path) -> list[Path]:
+    found = in_folder(path)
     if not found:
         raise FileError(f"{path}: is a directory without .safetensors or .gguf; name a file")
     return found

@@ -51,11 +51,12 @@ TYPES = {
 """Architectures as GGUF names them, and the family that reads each."""
 
 
-def config_of(contents: Contents) -> dict[str, Any]:
-    """Return the keys of a config.json. Raises ``FileError`` for an architecture not read."""
+def config_of(contents: Contents, like: str | None = None) -> dict[str, Any]:
+    """Return the keys of a config.json. Raises ``FileError`` for an architecture not read, unless
+    ``like`` names the type to read it as."""
     metadata, where = contents.metadata, contents.files[0]
     arch = metadata.get("general.architecture")
-    kind = TYPES.get(arch) if isinstance(arch, str) else None
+    kind = TYPES.get(arch, like and arch) if isinstance(arch, str) else None
     if kind is None:
         raise FileError(
             f"{where}: no shape of a model can be read for architecture {str(arch)[:40]!r};"

@@ -84,9 +84,10 @@ def model_of(
 
     Raises ``InputError``.
     """
-    from paramcalc.sources.config_file import is_config
+    from paramcalc.sources.config_file import is_config, is_spec
 
-    if is_config(data) or (like is not None and not data.keys() & {"d_model", "config"}):
+    foreign = not is_spec(data) and (like is not None or where.lower().endswith(".json"))
+    if is_config(data) or foreign:
         return _configured(data, where, {}, name=name, asked=asked, like=like, arch=arch)
     inner = data.get("config")
     if inner is None and (like is not None or arch is not None):
@@ -138,6 +139,8 @@ def _from_file(path: Path, like: str | None, arch: str | None, *, name: str | No
     try:
         if path.is_dir():
             inside = path / "config.json"
+            if not inside.is_file() and _holds_tensors(path):
+                return _from_contents(path, like, arch)
             if not inside.is_file():
                 raise FileError(f"{shown}: is a directory without a config.json; name a file")
             return _from_file(inside, like, arch, name=name or path.resolve().name)
@@ -147,29 +150,34 @@ def _from_file(path: Path, like: str | None, arch: str | None, *, name: str | No
         why = getattr(error, "strerror", None) or str(error)
         raise FileError(f"{shown}: {why.lower()}; check the path") from None
     if path.suffix.lower() in _CONTENTS or path.name.lower().endswith(_INDEX):
-        return _from_contents(path)
+        return _from_contents(path, like, arch)
     read = config_file.read if path.suffix.lower() == ".json" else yaml_file.read
     stem = path.parent.resolve().name if path.name == "config.json" else path.stem
     own = presets.shown(name or stem)
     return model_of(read(path), shown, name=own, like=like, arch=arch)
 
 
-def _from_contents(path: Path) -> Model:
-    """The model that a GGUF file's metadata describes, or the config.json beside a checkpoint."""
+def _from_contents(path: Path, like: str | None, arch: str | None) -> Model:
+    """The model that a GGUF file's metadata describes, or the config.json beside a checkpoint;
+    ``path`` is a file, an index or a folder of tensors."""
     from paramcalc.sources import gguf_config, presets
-    from paramcalc.sources.contents import read_file
+    from paramcalc.sources.contents import in_folder, read_file
 
-    name = presets.shown(path.stem)
-    if path.suffix.lower() == ".gguf":
-        data = gguf_config.config_of(read_file(path))
-        return model_of(data, presets.shown(str(path)), name=name)
+    shown, folder = presets.shown(str(path)), path.is_dir()
+    plain = path.resolve().name if folder else path.stem
+    if plain.startswith("model"):  # model.safetensors, its shards and index: every model's name
+        plain = path.resolve().parent.name
+    name = presets.shown(plain)
+    files = in_folder(path) if folder else [path]
+    if all(file.suffix.lower() == ".gguf" for file in files):
+        data = gguf_config.config_of(read_file(path), like)
+        return model_of(data, shown, name=name, like=like, arch=arch)
     beside = path.parent / "config.json"
-    if not beside.is_file():
+    if folder or not beside.is_file():
         raise FileError(
-            f"{presets.shown(str(path))}: holds tensors, not a model's shape; put its config.json"
-            " beside it, or list what it holds with paramcalc FILE"
+            f"{shown}: holds tensors, not a model's shape; put its config.json beside it"
         )
-    return _from_file(beside, None, None, name=name)
+    return _from_file(beside, like, arch, name=name)
 
 
 def is_file_name(text: str) -> bool:
@@ -179,8 +187,27 @@ def is_file_name(text: str) -> bool:
 
 
 def is_contents(text: str) -> bool:
-    """Whether a text names a file of tensors."""
-    return text.lower().endswith((*_CONTENTS, _INDEX))
+    """Whether a text names a file of tensors, or a folder of them without a config.json."""
+    from paramcalc.sources import presets
+
+    if text.lower().endswith((*_CONTENTS, _INDEX)):
+        return True
+    folder = Path(text).expanduser()
+    if not _exists(str(folder)) or not folder.is_dir() or (folder / "config.json").is_file():
+        return False
+    if not is_file_name(text):
+        try:
+            presets.find(text)
+        except UnknownPreset:
+            return _holds_tensors(folder)
+        return False
+    return _holds_tensors(folder)
+
+
+def _holds_tensors(folder: Path) -> bool:
+    from paramcalc.sources.contents import in_folder
+
+    return bool(in_folder(folder))
 
 
 def _exists(text: str) -> bool:

@@ -51,18 +51,38 @@ _Loader.add_constructor("tag:yaml.org,2002:map", _mapping)
 _Loader.add_constructor("tag:yaml.org,2002:int", _integer)
 
 
-def read(path: Path) -> dict[str, Any]:
+class _AsWritten(_Loader):
+    """Leaves fractions and dates as the text that stands there."""
+
+
+def _text(loader: _AsWritten, node: yaml.ScalarNode) -> str:
+    return str(loader.construct_scalar(node))
+
+
+_AsWritten.add_constructor("tag:yaml.org,2002:float", _text)
+_AsWritten.add_constructor("tag:yaml.org,2002:timestamp", _text)
+
+EXAMPLE = "d_model: 4096"
+
+
+def read(path: Path, *, as_written: bool = False, example: str = EXAMPLE) -> dict[str, Any]:
     """Return the fields in a YAML file. Raises ``FileError`` with one line."""
-    return parse(read_text(path, MOST_BYTES), str(path))
+    return parse(read_text(path, MOST_BYTES), str(path), as_written=as_written, example=example)
 
 
-def parse(text: str, where: str) -> dict[str, Any]:
-    """Return the fields in YAML text; ``where`` names it in messages. Raises ``FileError``."""
+def parse(
+    text: str, where: str, *, as_written: bool = False, example: str = EXAMPLE
+) -> dict[str, Any]:
+    """Return the fields in YAML text; ``where`` names it in messages. Raises ``FileError``.
+
+    ``as_written`` keeps fractions and dates as text, so that no float rounds them; ``example`` is a
+    line that messages show.
+    """
     if _too_deep(text):
         raise FileError(f"{where}: nested too deeply for a specification")
     try:
         aliased = "*" in text and _has_alias(text)
-        data = None if aliased else yaml.load(text, Loader=_Loader)
+        data = None if aliased else yaml.load(text, Loader=_AsWritten if as_written else _Loader)
     except yaml.YAMLError as error:
         raise FileError(f"{where}: {_one_line(error)}") from None
     except (ValueError, RecursionError) as error:
@@ -74,9 +94,9 @@ def parse(text: str, where: str) -> dict[str, Any]:
     if aliased:
         raise FileError(f"{where}: YAML aliases (*name) are not read; write the fields out")
     if data is None:
-        raise FileError(f"{where}: empty; write fields such as d_model: 4096")
+        raise FileError(f"{where}: empty; write fields such as {example}")
     if not isinstance(data, dict):
-        raise FileError(f"{where}: holds {type(data).__name__}, not fields; write d_model: 4096")
+        raise FileError(f"{where}: holds {type(data).__name__}, not fields; write {example}")
     return data
 
 

@@ -9,12 +9,14 @@ from typing import Any, NamedTuple, cast
 
 from paramcalc import formats
 from paramcalc.build import ledger_of, plan
+from paramcalc.deploy import columns as deployed
 from paramcalc.errors import InputError, did_you_mean
 from paramcalc.ledger import ROLES, Ledger
 from paramcalc.numbers import Num
 from paramcalc.quantities import flops, params
 from paramcalc.quantities.catalogue import CATALOGUE, At
 from paramcalc.sight import Chunk
+from paramcalc.spec import ModelSpec
 from paramcalc.sweep.grid import DEPLOYMENT, WORDS, Sheet, placed
 from paramcalc.sweep.intervals import formula_span
 from paramcalc.symbols import Formula, lift, symbol
@@ -23,6 +25,8 @@ SOLVED = "attention_equals_matmuls_at"
 """Not a fold: solved, in closed form where attention is not in chunks."""
 MOST_WINDOWS = 8
 """Sizes of windows that vary: each doubles the lines of ``flops.equal_at``."""
+DEPLOYED = ("gpu_bytes_needed", "gpu_free_bytes", "tokens_per_second", "cost_per_million_tokens")
+"""What is shown of a model on GPUs."""
 DEFAULT = ("params", "active_params", "flops_per_token", "weight_bytes", "kv_bytes")
 
 
@@ -40,6 +44,7 @@ def known(axes: list[str]) -> dict[str, str]:
     names = {"model": "name"} | {axis: _unit_of(axis) for axis in axes}
     names |= {key: q.unit for key, q in CATALOGUE.items()}
     names["weight_bytes"] = "bytes"
+    names |= {key: column.unit for key, column in deployed.COLUMNS.items()}
     return names | {f"params_{role}": "parameters" for role in ROLES}
 
 
@@ -48,7 +53,12 @@ def _unit_of(name: str) -> str:
 
     if name in TOKEN_FIELDS:
         return "tokens"
-    return "name" if name in WORDS else "sequences" if name in DEPLOYMENT else "elements"
+    if name in WORDS:
+        return "name"
+    return _UNITS.get(name, "elements")
+
+
+_UNITS = {"batch": "sequences", "gpus": "GPUs", "tp": "GPUs"}
 
 
 def check(names: list[str], axes: list[str]) -> None:
@@ -73,7 +83,31 @@ def columns_of(sheet: Sheet, names: list[str]) -> list[Column]:
     n = symbols.get("context", sheet.spec.context or sheet.model.context)
     at = At(cast(Num, n), symbols.get("batch", DEPLOYMENT["batch"]), kv_bits)
     units = known(names)
-    return [_column(sheet, name, units[name], symbols, ledger, at) for name in names]
+    own = [name for name in names if name in deployed.COLUMNS]
+    there = _on_gpus(sheet, own[0], symbols, spec, ledger, at) if own else None
+    found = []
+    for name in names:
+        if there is not None and name in deployed.COLUMNS:
+            value = deployed.COLUMNS[name].of(there)
+            formula = None if value is None else lift(value)
+            found.append(Column(name, units[name], formula, "" if value is None else None))
+        else:
+            found.append(_column(sheet, name, units[name], symbols, ledger, at))
+    return found
+
+
+def _on_gpus(
+    sheet: Sheet, name: str, symbols: dict[str, Any], spec: ModelSpec, ledger: Ledger, at: At
+) -> deployed.Placed:
+    """The sheet's model on its kind of GPU. Raises ``InputError`` where none is named."""
+    gpu = sheet.words["gpu"]
+    if gpu is None:
+        raise InputError(f"{name}: is a figure of a GPU; add --gpu h100")
+    sizes = {key: symbols.get(key, size) for key, size in DEPLOYMENT.items()}
+    fmt = sheet.model.format(str(sheet.words["dtype"]))
+    return deployed.Placed(
+        ledger, gpu, fmt, at.kv_bits, {**sizes, "context": at.n}, spec.vocab_size
+    )
 
 
 def _column(
@@ -85,6 +119,7 @@ def _column(
         return Column(name, unit, None, sheet.model.name)
     if name in sheet.words:
         value = sheet.words[name]
+        value = getattr(value, "name", value)
         text = str(value).lower() if isinstance(value, bool) else str(value)
         return Column(name, unit, None, text)
     if name == SOLVED:

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from paramcalc.numbers import fixed_power
 from paramcalc.symbols import Atom, Factor, Formula, Product
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -198,6 +199,7 @@ _APPLY: dict[str, Callable[[Any, Any], Any]] = {
     "ceil": lambda a, b: -(-a // b),
     "min": np.minimum,
     "max": np.maximum,
+    "power": fixed_power,
 }
 
 

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from paramcalc import rules
+from paramcalc.build import ledger_of, plan
 from paramcalc.errors import InputError
 from paramcalc.model import Model
 from paramcalc.spec import ModelSpec
@@ -25,10 +26,10 @@ from paramcalc.sweep.expressions import Expression
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-DEPLOYMENT = {"batch": 1}
+DEPLOYMENT = {"batch": 1, "gpus": 1, "tp": 1}
 """Axes that are not fields of a model, and their value where there is no axis."""
-WORDS = {"dtype": "bf16", "kv_dtype": "bf16"}
-"""Formats: one sheet each."""
+WORDS: dict[str, Any] = {"dtype": "bf16", "kv_dtype": "bf16", "gpu": None}
+"""Formats, and the kind of GPU if there is one: one sheet each."""
 MOST_JOINED = 20_000_000
 """Combinations that may be tried where fields only exist together."""
 
@@ -272,7 +273,7 @@ def _apply_rules(sheet: Sheet) -> None:
     again = True
     while again and sheet.rows:
         again = False
-        for fit in rules.fits(placed(sheet.spec, sheet.shaped())):
+        for fit in _fits(sheet):
             broken = np.asarray(fit.broken)
             if not broken.any():
                 continue
@@ -285,6 +286,18 @@ def _apply_rules(sheet: Sheet) -> None:
             _drop(sheet, _join(sheet, spanned), ~lost, fit.rule)
             again = True
             break
+
+
+def _fits(sheet: Sheet) -> Iterator[rules.Fit]:
+    """Every rule on the sheet's arrays: the model's, then those of sharing it out over GPUs."""
+    values = sheet.shaped()
+    spec = placed(sheet.spec, values)
+    yield from rules.fits(spec)
+    if sheet.words["gpu"] is not None:
+        from paramcalc.deploy import columns
+
+        gpus, tp = (values.get(name, DEPLOYMENT[name]) for name in ("gpus", "tp"))
+        yield from columns.fits(ledger_of(plan(spec)), gpus, tp)
 
 
 def placed(spec: ModelSpec, values: dict[str, Any]) -> ModelSpec:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
+from paramcalc.numbers import fixed_power
 from paramcalc.sweep.expressions import Expression, compare
 from paramcalc.symbols import Atom, Formula
 
@@ -39,6 +40,10 @@ def _atom_span(atom: Atom, names: Mapping[str, Span], cache: dict[Atom, Span]) -
         if atom.name in ("min", "max"):
             pick = min if atom.name == "min" else max
             cache[atom] = pick(a[0], b[0]), pick(a[1], b[1])
+        elif atom.name == "power":  # falls with the exponent; rounding adds up
+            slack = 2 * int(b[1])
+            low, high = fixed_power(a[0], b[1]), fixed_power(a[1], b[0])
+            cache[atom] = max(0, low - slack), high + slack
         else:
             corners = [_divide(atom.name, x, y) for x in a for y in b]
             cache[atom] = min(corners), max(corners)

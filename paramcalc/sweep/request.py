@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from paramcalc.sweep.axes import Axis
 from paramcalc.sweep.expressions import Expression
 from paramcalc.sweep.grid import WORDS, Sheet, sheets
 from paramcalc.sweep.table import Table
+
+if TYPE_CHECKING:
+    from paramcalc.deploy.hardware import Accelerator
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -33,7 +36,8 @@ class Request:
     ``axes`` are (field, text) pairs; ``where`` conditions that must all hold; ``by`` and ``top``
     keep the best rows by a column (``descending`` the largest). ``pareto`` keeps the rows that no
     other beats in all of the named columns: smaller is better, or larger where a name starts with
-    ``-``. ``part_rows`` is how many rows, before conditions, go into a part of a folder.
+    ``-``. ``hardware`` are files of a person's own accelerators, ``price`` what an hour of each GPU
+    costs in dollars. ``part_rows`` is how many rows, before conditions, go into a part of a folder.
     """
 
     models: tuple[str, ...] = (BASE,)
@@ -45,6 +49,8 @@ class Request:
     descending: bool = False
     pareto: tuple[str, ...] = ()
     part_rows: int = PART_ROWS
+    hardware: tuple[str, ...] = ()
+    price: str | None = None
 
 
 class Plan:
@@ -57,8 +63,10 @@ class Plan:
         self.request = request
         self.axes: list[Axis] = [self._axis(name, text) for name, text in request.axes]
         fields = [a.field for a in self.axes]
+        self._check_deployment(fields)
         several = len(request.models) > 1
-        default = [*(["model"] if several else []), *fields, *columns_module.DEFAULT]
+        figures = columns_module.DEPLOYED if "gpu" in fields else columns_module.DEFAULT
+        default = [*(["model"] if several else []), *fields, *figures]
         self.shown = list(dict.fromkeys(request.columns)) or default
         known = columns_module.known(fields)
         columns_module.check(self.shown, fields)
@@ -75,9 +83,20 @@ class Plan:
         extra = fields if with_axes else []
         self.names = list(dict.fromkeys([*self.shown, *asked, *extra]))
 
+    def _check_deployment(self, fields: list[str]) -> None:
+        for name in ("gpus", "tp"):
+            if name in fields and "gpu" not in fields:
+                raise InputError(f"{name}: shares a model out over GPUs; add --gpu h100")
+
     def _axis(self, name: str, text: str) -> Axis:
         if name in WORDS:
             axis = axes_module.switch(name, text)
+            if name == "gpu":
+                from paramcalc.deploy import hardware
+
+                own = self.request.hardware
+                kinds = tuple(hardware.find(str(v), own) for v in axis.values or ())
+                return axis._replace(values=tuple(self._priced(kind) for kind in kinds))
             from paramcalc import formats
 
             find = formats.find if name == "dtype" else formats.kv_format
@@ -97,6 +116,12 @@ class Plan:
             near = did_you_mean(full, ModelSpec.model_fields)
             raise InputError(f"{full}: no field of a model{near or '; see docs/fields.md'}")
         return axes_module.switch(full, text)
+
+    def _priced(self, kind: Accelerator) -> Accelerator:
+        """The GPU with the price that was stated for all."""
+        from paramcalc.deploy.hardware_file import priced
+
+        return kind if self.request.price is None else priced(kind, self.request.price)
 
     @cached_property
     def models(self) -> list[Model]:

@@ -35,6 +35,9 @@ class Answers:
         return None if now is None or then is None or now == then else now - then
 
     def known(self, key: str) -> Known:
-        """Return how a quantity is known; what rests on a default context is assumed."""
+        """Return how a quantity is known; what rests on a default context is assumed, and
+        everything where the model was read by assumption."""
         quantity = CATALOGUE[key]
+        if self.model.assumed:
+            return "assumed"
         return "assumed" if self.assumed_context and quantity.needs_context else quantity.known

@@ -68,7 +68,9 @@ def _merged(held: list[Held]) -> list[tuple[str, tuple[int, ...], str, int]]:
 
 def _tensors_section(held: list[Held]) -> Section:
     section = Section(
-        "Tensors", [("", "left"), ("shape", "right"), ("copies", "right"), ("stored as", "left")]
+        "Tensors",
+        [("", "left"), ("shape", "right"), ("copies", "right"), ("stored as", "left")],
+        paths=True,
     )
     merged = _merged(held)
     for name, shape, kind, copies in merged[:MOST_TENSORS]:
@@ -110,10 +112,11 @@ def audit_sections(found: Audit) -> list[Section]:
     ):
         if items or label.startswith("equal by name"):
             summary.add(label, _copies(items), sum(i.elements for i in items))
-    for why, item in found.beside:
-        summary.add(f"beside: {why}", item.copies, item.elements)
+    for why in dict.fromkeys(why for why, _ in found.beside):
+        items = tuple(item for own, item in found.beside if own == why)
+        summary.add(f"beside: {why}", _copies(items), sum(i.elements for i in items))
     summary.add("the model", None, found.params, strong=True)
-    summary.add("the files", None, found.elements, strong=True)
+    summary.add("the files", len(found.held), found.elements, strong=True)
     sections = [summary]
     for title, items in (
         ("Missing in the files", found.missing),
@@ -122,12 +125,12 @@ def audit_sections(found: Audit) -> list[Section]:
     ):
         if items:
             sections.append(_items_section(title, items))
-    held = unpacked(found.contents)
-    return [*sections, dtype_section(found.contents, held)]
+    return [*sections, dtype_section(found.contents, list(found.held))]
 
 
 def _items_section(title: str, items: tuple[Item, ...]) -> Section:
-    section = Section(title, [("", "left"), ("shape", "right"), ("copies", "right")])
+    columns = [("", "left"), ("shape", "right"), ("copies", "right")]
+    section = Section(title, columns, paths=True)
     for item in items[:MOST_ROWS]:
         shape = _shape(item.shape)
         if item.was is not None:

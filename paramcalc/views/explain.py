@@ -253,8 +253,9 @@ def _compute(ledger: Ledger, n: Num) -> list[Step]:
     forward = m * n + symbol("S", pairs.value) + lift(flops.per_sequence(ledger))
     steps.append(_step("FLOPs", "forward, n tokens", forward, "FLOPs", "F"))
     steps.append(_step("FLOPs", "training, n tokens", 3 * symbol("F", forward.value), "FLOPs"))
-    used, held = lift(params.active(ledger)).value, lift(params.total(ledger)).value
-    active = symbol("N" if used == held else "N_act", used)
+    used, held = lift(params.working(ledger)).value, lift(params.total(ledger)).value
+    own = "N_act" if used == lift(params.active(ledger)).value else "N_text"  # towers left out
+    active = symbol("N" if used == held else own, used)
     steps.append(_step("FLOPs", "the rule 6 N n", flops.six_n(cast(Num, active), n), "FLOPs"))
     if ledger.operations and all(type(o.sight) in (Causal, Both) for o in ledger.operations):
         equal = cast(Num, flops.equal_at(ledger, cast(Num, m)))

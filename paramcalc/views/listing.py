@@ -49,6 +49,7 @@ def ledger_section(model: Model) -> Section:
             ("parameters", "right"),
             ("use", "left"),
         ],
+        paths=True,
     )
     for t in model.ledger.tensors:
         shape_text = " × ".join(str(size) for size in t.shape)
@@ -62,6 +63,7 @@ def stored_section(model: Model) -> Section:
     section = Section(
         "Stored tensors",
         [("", "left"), ("shape", "right"), ("copies", "right"), ("elements", "right")],
+        paths=True,
     )
     for t in model.stored:
         shape_text = " × ".join(str(size) for size in t.shape)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -53,6 +54,34 @@ def console() -> Console:
     from rich.console import Console
 
     return Console(highlight=False, emoji=False, markup=False, soft_wrap=False)
+
+
+def say(line: str) -> None:
+    """Write a line to standard error under the program's name: whole into a file or pipe, on a
+    terminal broken between words."""
+    text, stream = f"paramcalc: {line}", sys.stderr
+    if stream.isatty():
+        from textwrap import wrap
+
+        lines = wrap(
+            text,
+            _width(stream),
+            subsequent_indent="  ",
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+        text = "\n".join(lines)
+    encoding = stream.encoding or "ascii"
+    stream.write(f"{text}\n".encode(encoding, "replace").decode(encoding))
+
+
+def _width(stream: TextIO) -> int:
+    """The columns of the terminal behind a stream; 80 where it does not say."""
+    try:
+        own = os.get_terminal_size(stream.fileno()).columns
+    except (OSError, ValueError):
+        own = 0
+    return max(20, int(os.environ.get("COLUMNS", 0)) or own or 80)
 
 
 def write_json(value: Any) -> None:

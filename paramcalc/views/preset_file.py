@@ -17,25 +17,32 @@ FIRST = ("name", *CARD)
 def preset_text(model: Model) -> str:
     """Return YAML that loads as the same model.
 
-    A model whose layers no field spells (Mamba, Gemma 3n, ...) keeps the keys of its config.json
-    under ``config``. Layers of multi-token prediction, which stand beside the model, stay out.
+    A model whose layers no field spells (Mamba, Gemma 3n, ...), or with layers of multi-token
+    prediction beside it, keeps the keys of its config.json under ``config``. What is assumed, not
+    counted or not used stands in ``about``.
     """
     reading = model.reading
-    stated = model.spec.model_dump(exclude_unset=True, exclude={"mtp", "outer"}, warnings=False)
+    stated = _plain(model.spec.model_dump(exclude_unset=True, exclude={"outer"}, warnings=False))
     if reading is None:
         return _dump(stated)
-    if has_blocks(model.spec):
+    if has_blocks(model.spec) or model.spec.mtp:
         keys = {k: v for k, v in reading.data.items() if not k.startswith("_")}
         keys.pop("transformers_version", None)
+        keys["model_type"] = reading.read_as
         if reading.arch:
             keys["architectures"] = [reading.arch]
         fields = {"name": model.name, "config": keys}
     else:
-        stated = _plain(stated)
         ordered = sorted(stated, key=lambda k: FIRST.index(k) if k in FIRST else len(FIRST))
         fields = {"name": model.name, **{key: stated[key] for key in ordered}}
     kind = f" ({reading.arch})" if reading.arch else ""
     fields["about"] = {"source": f"config.json of model_type {reading.model_type}{kind}"}
+    kept = {
+        "assumed": model.assumed,
+        "not_counted": model.left_out,
+        "keys_not_used": model.unused_keys,
+    }
+    fields["about"] |= {name: list(words) for name, words in kept.items() if words}
     return _dump(fields)
 
 

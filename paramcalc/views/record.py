@@ -58,20 +58,21 @@ def record(answers: Answers) -> dict[str, Any]:
 
 
 def spec_record(model: Model) -> dict[str, Any]:
-    """Return the fields of the specification, defaults that are not None in; a family's own blocks
-    stand as the names of their classes."""
+    """Return the fields of the specification that a person can write, defaults that are not None
+    in; a family's own blocks are left out."""
     return _fields(model.spec)
+
+
+_UNWRITTEN = ("about", "blocks", "outer")
 
 
 def _fields(section: BaseModel) -> dict[str, Any]:
     named = {name: getattr(section, name) for name in type(section).model_fields}
-    kept = {k: v for k, v in named.items() if k != "about" and v is not None and v != ()}
+    kept = {k: v for k, v in named.items() if k not in _UNWRITTEN and v is not None and v != ()}
     return {name: _plain(value) for name, value in kept.items()}
 
 
 def _plain(value: Any) -> Any:
-    if hasattr(value, "rows"):
-        return type(value).__name__
     if isinstance(value, BaseModel):
         return _fields(value)
     return [_plain(inner) for inner in value] if isinstance(value, tuple) else value
@@ -116,8 +117,9 @@ def rows(answers: Answers) -> list[dict[str, Any]]:
         (key, answers.values[key], quantity.unit, answers.known(key))
         for key, quantity in CATALOGUE.items()
     ]
+    sure = "assumed" if answers.model.assumed else "exact"
     flat += [
-        (f"params_{role}", count, "parameters", "exact")
+        (f"params_{role}", count, "parameters", sure)
         for role, count in answers.model.params.by_component.items()
     ]
     names = ("quantity", "value", "unit", "known")

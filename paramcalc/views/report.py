@@ -23,7 +23,12 @@ class Report(Answers):
 
     @property
     def _context_known(self) -> str:
-        return "a context assumed" if self.assumed_context else "exact"
+        return "a context assumed" if self.assumed_context and not self.model.assumed else self._sure
+
+    @property
+    def _sure(self) -> str:
+        """How counts from the ledger are known."""
+        return "assumed" if self.model.assumed else "exact"
 
     @property
     def _decodes(self) -> bool:
@@ -47,7 +52,7 @@ class Report(Answers):
 
     def _parameters(self) -> Section:
         section = Section(
-            "Parameters, exact",
+            f"Parameters, {self._sure}",
             [
                 ("", "left"),
                 ("one layer", "right"),
@@ -90,6 +95,8 @@ class Report(Answers):
     def _beside(self) -> list[str]:
         """Say what the count holds beside the text model, and what a checkpoint has beside it."""
         found = []
+        if unused := params.idle(self.model.ledger):
+            found.append(f"of which no token uses: {unused:,} ({self._idle()})")
         if self.model.params.towers:
             found.append(f"of which towers of other modalities: {self.model.params.towers:,}")
         if self.model.params.mtp:
@@ -97,6 +104,14 @@ class Report(Answers):
                 f"beside it, multi-token prediction: {self.model.params.mtp:,} (--mtp counts it)"
             )
         return found
+
+    def _idle(self) -> str:
+        """What the tensors are that no token uses."""
+        names = [t.name for t in self.model.ledger.tensors if t.params and not t.active]
+        if any("cross_attention" in name for name in names):
+            return "cross attention, where there is no encoder"
+        plain = (name.removesuffix(".bias").removesuffix(".weight") for name in names)
+        return ", ".join(dict.fromkeys(name.rpartition(".")[2] for name in plain))
 
     def _layer_changes(self) -> list[str]:
         """Say how one layer changed, where both models have the same kinds of layers."""
@@ -130,26 +145,27 @@ class Report(Answers):
         if self.values["router_flops_per_token"]:
             self._row(section, "router_flops_per_token", "  of which routers")
         states = any(isinstance(o.sight, State) for o in self.model.ledger.operations)
-        label = "one token: attention, states" if states else "one token: attention"
-        self._row(section, "attention_flops_per_token", label)
+        attends = any(not isinstance(o.sight, State) for o in self.model.ledger.operations)
+        mixes = ["attention"] * attends + ["states"] * states
+        if mixes:
+            label = f"one token: {', '.join(mixes)}"
+            self._row(section, "attention_flops_per_token", label)
         self._row(section, "flops_per_token", "one token: forward", strong=True)
-        self._row(
-            section, "prefill_flops", "prefill, causal sum" if self._decodes else "a sequence"
-        )
-        self._row(
-            section,
-            "prefill_flops_all_pairs",
-            "prefill, all pairs" if self._decodes else "a sequence, all pairs",
-        )
+        whole = "prefill" if self._decodes else "a sequence"
+        causal = ", causal sum" if self._decodes and attends else ""
+        self._row(section, "prefill_flops", whole + causal)
+        if attends:
+            self._row(section, "prefill_flops_all_pairs", f"{whole}, all pairs")
         self._row(section, "training_flops", "training, 3 × forward")
         self._row(section, "training_flops_6n", "training, 6 N n")
-        cross = self.values["attention_equals_matmuls_at"]
-        section.add(
-            "attention = matmuls at n",
-            "never" if cross is None else cross,
-            *([self._change("attention_equals_matmuls_at")] if self.base else []),
-        )
-        if self._decodes:
+        if attends:
+            cross = self.values["attention_equals_matmuls_at"]
+            section.add(
+                "attention = matmuls at n",
+                "never" if cross is None else cross,
+                *([self._change("attention_equals_matmuls_at")] if self.base else []),
+            )
+        if self._decodes and attends:
             self._row(section, "causal_links", "causal links a layer")
         section.notes.append("a multiply-add is 2 FLOPs; the head counts, lookups do not")
         if self.model.spec.encoder is not None:
@@ -161,16 +177,19 @@ class Report(Answers):
         return section
 
     def _memory(self) -> Section:
-        section = Section("Memory, derived", self._columns("GB and GiB", ", bytes"))
+        section = Section(f"Memory, {'assumed' if self.model.assumed else 'derived'}", self._columns("GB and GiB", ", bytes"))
         for name, fmt in formats.FORMATS.items():
             self._row(section, f"weight_bytes_{name}", f"weights {name}{fmt.mark}")
-        if self.model.ledger.caches:
-            kv = self.kv_dtype.name
-            self._row(section, "kv_bytes_per_token", f"KV cache {kv}, the first token")
+        batch = f" × {self.at.batch:,}" if self.at.batch != 1 else ""
+        kv, kinds = self.kv_dtype.name, {cache.kind for cache in self.model.ledger.caches}
+        if kinds == {"state"}:
+            self._row(section, "kv_bytes", f"state {kv}, at any length{batch}")
+        elif kinds:
+            what = "KV cache and state" if "state" in kinds else "KV cache"
+            self._row(section, "kv_bytes_per_token", f"{what} {kv}, the first token")
             if self.values["kv_bytes_next_token"] != self.values["kv_bytes_per_token"]:
                 self._row(section, "kv_bytes_next_token", f"  the token after {self.at.n:,}")
-            batch = f" × {self.at.batch:,}" if self.at.batch != 1 else ""
-            self._row(section, "kv_bytes", f"KV cache {kv}, {self.at.n:,} tokens{batch}")
+            self._row(section, "kv_bytes", f"{what} {kv}, {self.at.n:,} tokens{batch}")
         section.notes += formats.NOTES
         if self.model.spec.encoder is not None and self.model.ledger.caches:
             section.notes.append("KV: cross attention's too, for as many source as target tokens")

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from paramcalc.blocks import Attention, FeedForward, LatentAttention, MixtureOfExperts
 from paramcalc.blocks.again import opened
-from paramcalc.build import Layers
 from paramcalc.model import Model
 from paramcalc.sight import Blocks, BothChunk, BothWindow, Chunk, Sight, Sparse, Window
 
@@ -33,7 +32,7 @@ def words(model: Model) -> list[str]:
     found = [
         _depth(model),
         *_mixers(model),
-        *_sights(model.plan.layers),
+        *_sights(model),
         f"d_model {spec.d_model:,}",
     ]
     found += _unique(_heads(b) for b in _blocks(model, Attention, LatentAttention))
@@ -76,22 +75,23 @@ def _mixers(model: Model) -> list[str]:
     return [f"{kinds['state']:,} with a state"] if "state" in kinds else []
 
 
-def _sights(layers: tuple[Layers, ...]) -> list[str]:
+def _sights(model: Model) -> list[str]:
     """How many layers see how much, if any sees less than everything before it."""
     counts: dict[str, int] = {}
-    for layer in layers:
+    for layer in model.plan.layers:
         for block in opened(layer.blocks):
             if isinstance(block, Attention | LatentAttention) and block.name == "attention":
-                text = _seen(block.sight)
+                text = _seen(block.sight, model.spec.context)
                 counts[text] = counts.get(text, 0) + layer.n_layers
     if set(counts) <= {"full"}:
         return []
     return [" + ".join(f"{count:,} {text}" for text, count in counts.items())]
 
 
-def _seen(sight: Sight) -> str:
+def _seen(sight: Sight, context: int | None) -> str:
     if isinstance(sight, Window | BothWindow):
-        return f"sliding {sight.size:,}"
+        wide = context is not None and sight.size >= context
+        return f"sliding {sight.size:,}" + (", all of the context" if wide else "")
     if isinstance(sight, Chunk | BothChunk):
         return f"chunked {sight.size:,}"
     return f"sparse {sight.most:,}" if isinstance(sight, Sparse | Blocks) else "full"

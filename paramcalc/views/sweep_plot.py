@@ -13,6 +13,7 @@ from paramcalc.errors import InputError
 from paramcalc.sweep import select
 from paramcalc.sweep.columns import known
 from paramcalc.sweep.request import Plan
+from paramcalc.views import output
 
 MOST_POINTS = 200_000
 SUFFIXES = (".png", ".svg", ".html")
@@ -55,7 +56,7 @@ def draw(plan: Plan, target: str, *, force: bool) -> None:
         raise InputError(f"plot = {target}: {(error.strerror or str(error)).lower()}") from None
     finally:
         beside.unlink(missing_ok=True)
-    sys.stderr.write(f"paramcalc: drew {path}\n")
+    output.say(f"drew {path}")
 
 
 def gather(plan: Plan) -> Points:

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
 
@@ -133,7 +134,9 @@ def _show(plan: Plan, way: str, wish: Wish) -> None:
         return
     texts = {c.name for table in plan.tables for c in table.columns if c.formula is None}
     heads = [(name, "left" if name in texts else "right") for name in plan.shown]
-    table = Section(_title(plan, total), heads)
+    axes = {"model", *(axis.field for axis in plan.axes)}
+    keys = len(list(takewhile(axes.__contains__, plan.shown)))
+    table = Section(_title(plan, total), heads, keys=keys)
     for row in rows:
         table.add(*row)
     if total > len(rows):
@@ -169,7 +172,7 @@ def _write(plan: Plan, wish: Wish) -> None:
         for block in _selected(plan):
             sink.write(block)
             advance(len(block.rows))
-    sys.stderr.write(f"paramcalc: wrote {_many(rows, 'row')} to {path}\n")
+    output.say(f"wrote {_many(rows, 'row')} to {path}")
 
 
 def expect(plan: Plan, rows: int, suffix: str, wish: Wish) -> None:
@@ -180,7 +183,7 @@ def expect(plan: Plan, rows: int, suffix: str, wish: Wish) -> None:
     )
     seconds = rows / _SPEED[suffix]
     note += f" and {seconds:,.0f} s" if seconds >= 1 else ""
-    sys.stderr.write(f"paramcalc: {note}\n")
+    output.say(note)
     if (size > ASK_BYTES or rows > ASK_ROWS) and not wish.yes:
         raise InputError(f"out = {wish.out}: {note}; give --yes to write it")
 
@@ -227,6 +230,4 @@ def write_parts(plan: Plan, wish: Wish) -> None:
     expect(plan, plan.rows, ".parquet", wish)
     with parts.cluster(wish.workers, wish.dask) as client, progress(plan.rows) as advance:
         rows = parts.run(plan, folder, advance, force=wish.force, cluster=client)
-    sys.stderr.write(
-        f"paramcalc: {_many(rows, 'row')} in {_many(len(parts.parts(plan)), 'part')} in {folder}\n"
-    )
+    output.say(f"{_many(rows, 'row')} in {_many(len(parts.parts(plan)), 'part')} in {folder}")

@@ -69,10 +69,23 @@ Cell = int | str | Share | Change | Size | Bar | None
 
 class Section:
     """A titled table: ``columns`` are (heading, alignment), ``strong`` the numbers of rows that are
-    sums, ``notes`` lines under it. A column headed ``bar`` holds bars."""
+    sums, ``notes`` lines under it. A column headed ``bar`` holds bars.
 
-    def __init__(self, title: str, columns: list[tuple[str, str]]) -> None:
+    Where a screen is too narrow, ``paths`` says that the first column holds dotted names, which may
+    be grouped and broken; with ``keys`` a table may be parted, so many first columns in each part.
+    """
+
+    def __init__(
+        self,
+        title: str,
+        columns: list[tuple[str, str]],
+        *,
+        paths: bool = False,
+        keys: int | None = None,
+    ) -> None:
         self.title = title
+        self.paths = paths
+        self.keys = keys
         self.columns = columns
         self.rows: list[tuple[Cell, ...]] = []
         self.strong: set[int] = set()
@@ -134,8 +147,8 @@ def draw_bar(value: Fraction, width: int, *, ascii_only: bool) -> str:
     return "█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()
 
 
-_GAP = 2
-_INDENT = 2
+GAP = 2
+INDENT = 2
 ACCENT = "magenta"
 """The one colour used, readable on black and on white."""
 
@@ -143,16 +156,22 @@ ACCENT = "magenta"
 def terminal(console: Console, sections: list[Section], *, head: bool = True) -> None:
     """Print the sections as rich tables, with a line before each (the first, if ``head``).
 
-    A table wider than the console is printed whole: digits are never cut.
+    On a screen, and where COLUMNS is set, tables are made to fit. One that still is wider is
+    printed whole: digits are never cut.
     """
+    import os
     from textwrap import wrap
 
     from rich.console import Group
     from rich.text import Text
 
+    if console.is_terminal or "COLUMNS" in os.environ:
+        from paramcalc.views.narrow import fitted
+
+        sections = [part for section in sections for part in fitted(section, console.width)]
     items: list[Any] = []
     width = widest = console.width
-    lead = " " * _INDENT
+    lead = " " * INDENT
     for number, section in enumerate(sections):
         table, needed = _table(section, width, console.encoding)
         widest = max(widest, needed)
@@ -193,18 +212,21 @@ def _table(section: Section, width: int, encoding: str) -> tuple[Table, int]:
         for row in section.rows
     ]
     sizes = [
-        max(len(line[i]) for line in [heads, *texts] if i < len(line)) for i in range(len(heads))
+        max(
+            len(part) for row in [heads, *texts] if i < len(row) for part in row[i].split("\n")
+        )
+        for i in range(len(heads))
     ]
-    taken = _INDENT + sum(sizes) + _GAP * (len(sizes) - 1)
+    taken = INDENT + sum(sizes) + GAP * (len(sizes) - 1)
     room = min(BAR_WIDTH, max(0, width - taken))
     ascii_only = not encoding.lower().startswith("utf")
     table = Table(box=None, padding=0, header_style="dim", show_header=any(heads[1:]))
-    leads = [" " * (_GAP if i else _INDENT) for i in range(len(heads))]
+    leads = [" " * (GAP if i else INDENT) for i in range(len(heads))]
     for i, (_, align) in enumerate(section.columns):
         justify: Any = align
         size = room if i in bars else sizes[i]
         table.add_column(
-            leads[i] + heads[i],
+            leads[i] + heads[i].replace("\n", "\n" + leads[i]),
             justify=justify,
             no_wrap=True,
             width=len(leads[i]) + size,
@@ -216,7 +238,7 @@ def _table(section: Section, width: int, encoding: str) -> tuple[Table, int]:
             + (
                 draw_bar(cell.value, room, ascii_only=ascii_only)
                 if isinstance(cell, Bar)
-                else texts[number][i]
+                else texts[number][i].replace("\n", "\n" + leads[i])
             )
             for i, cell in enumerate(row)
         ]

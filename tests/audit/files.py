@@ -70,6 +70,75 @@ def write_shards(folder: Path, parts: list[Shapes]) -> Path:
     return path
 
 
+PREDICTING = {
+    **TINY,
+    "model_type": "deepseek_v3",
+    "moe_intermediate_size": 32,
+    "num_key_value_heads": 4,
+    "n_routed_experts": 4,
+    "n_shared_experts": 1,
+    "num_experts_per_tok": 2,
+    "first_k_dense_replace": 1,
+    "q_lora_rank": 24,
+    "kv_lora_rank": 16,
+    "qk_rope_head_dim": 8,
+    "qk_nope_head_dim": 16,
+    "v_head_dim": 16,
+    "num_nextn_predict_layers": 1,
+}
+"""DeepSeek-V3 in small: a dense layer, two with experts, one of multi-token prediction."""
+
+
+def _network(at: str, width: int) -> Shapes:
+    shapes = {"gate": (width, 64), "up": (width, 64), "down": (64, width)}
+    return {f"{at}.{name}_proj.weight": shape for name, shape in shapes.items()}
+
+
+def predicting_shapes() -> tuple[Shapes, Shapes]:
+    """The tensors of ``PREDICTING`` written out by hand: the model's, and those beside it."""
+    layers: list[Shapes] = []
+    for i in range(4):
+        at = f"model.layers.{i}"
+        own: Shapes = {
+            f"{at}.self_attn.q_a_proj.weight": (24, 64),
+            f"{at}.self_attn.q_a_layernorm.weight": (24,),
+            f"{at}.self_attn.q_b_proj.weight": (4 * (16 + 8), 24),
+            f"{at}.self_attn.kv_a_proj_with_mqa.weight": (16 + 8, 64),
+            f"{at}.self_attn.kv_a_layernorm.weight": (16,),
+            f"{at}.self_attn.kv_b_proj.weight": (4 * (16 + 16), 16),
+            f"{at}.self_attn.o_proj.weight": (64, 4 * 16),
+            f"{at}.input_layernorm.weight": (64,),
+            f"{at}.post_attention_layernorm.weight": (64,),
+        }
+        if i == 0:
+            own |= _network(f"{at}.mlp", 96)
+        else:
+            own |= {
+                f"{at}.mlp.gate.weight": (4, 64),
+                f"{at}.mlp.gate.e_score_correction_bias": (4,),
+            }
+            for part in ("shared_experts", *(f"experts.{e}" for e in range(4))):
+                own |= _network(f"{at}.mlp.{part}", 32)
+        layers.append(own)
+    ends: Shapes = {
+        "model.embed_tokens.weight": (100, 64),
+        "model.norm.weight": (64,),
+        "lm_head.weight": (100, 64),
+    }
+    beside = layers[3] | {
+        f"model.layers.3.{name}.weight": shape
+        for name, shape in {
+            "embed_tokens": (100, 64),
+            "enorm": (64,),
+            "hnorm": (64,),
+            "eh_proj": (64, 128),
+            "shared_head.norm": (64,),
+            "shared_head.head": (100, 64),
+        }.items()
+    }
+    return ends | layers[0] | layers[1] | layers[2], beside
+
+
 GGUF_NAMES = {
     "self_attn.q_proj": "attn_q",
     "self_attn.k_proj": "attn_k",

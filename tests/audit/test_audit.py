@@ -15,7 +15,9 @@ from paramcalc.audit.packed import unpacked
 from paramcalc.cli.main import main
 from paramcalc.sources.contents import read_all, read_file
 from tests.audit.files import (
+    PREDICTING,
     TINY,
+    predicting_shapes,
     tiny_shapes,
     write_arrays,
     write_config,
@@ -153,6 +155,44 @@ def test_gguf(tmp_path: Path, quantized: bool) -> None:
     assert found.contents.total_bytes == n_bytes + norms * 4
     assert paramcalc.load(path).params.total == COUNT
     assert paramcalc.load(path).spec.context == 512
+
+
+def test_layers_of_prediction_are_compared_where_the_files_hold_them(tmp_path: Path) -> None:
+    own, beside = predicting_shapes()
+    found = compared(write_safetensors(tmp_path / "whole.safetensors", own | beside), PREDICTING)
+    assert found.equal
+    predicted = [item for why, item in found.beside if "as counted apart" in why]
+    assert sum(item.copies for item in predicted) == len(beside) - 1  # a buffer is among them
+    items = [*found.by_name, *(item for _, item in found.beside)]
+    assert sum(item.copies for item in items) == len(own) + len(beside)
+
+    found = compared(write_safetensors(tmp_path / "without.safetensors", own), PREDICTING)
+    assert found.equal
+    assert ("multi-token prediction, not in the files", 0) in [
+        (why, item.copies) for why, item in found.beside
+    ]
+
+    at = "model.layers.3"
+    beside |= {f"{at}.eh_proj.weight": (64, 64), f"{at}.junk.weight": (7, 7)}
+    del beside[f"{at}.enorm.weight"]
+    found = compared(write_safetensors(tmp_path / "broken.safetensors", own | beside), PREDICTING)
+    assert [(i.name, i.shape) for i in found.missing] == [("model.layers.*.enorm.weight", (64,))]
+    assert [(i.name, i.shape, i.was) for i in found.different] == [
+        ("model.layers.*.eh_proj.weight", (64, 128), (64, 64))
+    ]
+    assert [(i.name, i.shape) for i in found.extra] == [("model.layers.*.junk.weight", (7, 7))]
+
+
+def test_layers_after_the_models_own_are_extra_unless_they_predict(tmp_path: Path) -> None:
+    path = write_safetensors(tmp_path / "model.safetensors", tiny_shapes())
+    found = compared(path, {**TINY, "num_hidden_layers": 2})
+    assert sum(item.copies for item in found.extra) == 9  # the whole third layer
+    own, beside = predicting_shapes()
+    path = write_safetensors(tmp_path / "predicting.safetensors", own | beside)
+    found = compared(path, {**PREDICTING, "num_nextn_predict_layers": 0})
+    assert found.equal
+    apart = [item.copies for why, item in found.beside if "not counted here" in why]
+    assert sum(apart) == len(beside)
 
 
 def packed(kind: str) -> dict[str, np.ndarray[Any, Any]]:

@@ -52,6 +52,8 @@ GRIDS: list[tuple[str, dict[str, str]]] = [
     ("llama3-8b", {"L": "1,3,40", "context": "1:9000:1000", "V": "10,1k", "batch": "1,7"}),
     ("llama3-8b", {"E": "0,4,8", "k": "1:9:4", "ff": "512,1k"}),
     ("llama3-8b", {"tie_embeddings": "true,false", "dtype": "bf16,int4,fp8", "d": "4096"}),
+    ("gpt2", {"d": "768,1536", "L": "2,12", "dtype": "awq,gptq-g32,nf4-dq,fp8-block,nvfp4,fp16"}),
+    ("llama3-8b", {"E": "0,8", "k": "2", "ff": "500,1k", "dtype": "mxfp4,mxfp4-all,awq,nf4-dq"}),
     ("llama3-8b", {"norm": "rms,layer,none", "window": "100,9k", "context": "50,100,101,8k"}),
     ("gpt2", {"context": "128:1024:128", "d": "768,1536", "kv_dtype": "bf16,fp8"}),
     ("gemma3-27b", {"L": "1:14", "window": "512,1k", "context": "256,1k,8k"}),

@@ -1,0 +1,186 @@
+"""Options of the commands about deployments: hardware, layout, engine."""
+
+from __future__ import annotations
+
+from decimal import Decimal, InvalidOperation
+from fractions import Fraction
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from paramcalc.cli import options as o
+from paramcalc.errors import InputError
+
+if TYPE_CHECKING:
+    from paramcalc.deploy.engine import Engine
+    from paramcalc.deploy.hardware import Accelerator
+    from paramcalc.deploy.parallel import Layout
+    from paramcalc.model import Model
+
+
+def complete_hardware(incomplete: str) -> list[str]:
+    """Return the accelerators that start with what was typed."""
+    from paramcalc.deploy import hardware
+
+    return [unit.name for unit in hardware.all() if unit.name.startswith(incomplete)]
+
+
+def complete_weights(incomplete: str) -> list[str]:
+    """Return the formats of weights that start with what was typed."""
+    from paramcalc.formats.llama_cpp import file_types
+    from paramcalc.formats.schemes import SCHEMES
+
+    return [name for name in (*SCHEMES, *file_types()) if name.startswith(incomplete)]
+
+
+def _count(name: str, says: str) -> Any:
+    return typer.Option(name, metavar="N", help=says)
+
+
+Gpu = Annotated[
+    str,
+    typer.Option(
+        "--gpu",
+        metavar="NAME",
+        help="Kind of GPU (paramcalc hardware).",
+        autocompletion=complete_hardware,
+    ),
+]
+Hardware = Annotated[
+    list[str] | None,
+    typer.Option("--hardware", metavar="FILE", help="Your own accelerators, with prices."),
+]
+Price = Annotated[
+    str | None, typer.Option("--price", metavar="DOLLARS", help="Price of a GPU-hour.")
+]
+Gpus = Annotated[str | None, _count("--gpus", "GPUs in all.")]
+Tp = Annotated[str | None, _count("--tp", "Tensor-parallel ranks.")]
+Pp = Annotated[str | None, _count("--pp", "Pipeline stages.")]
+Ep = Annotated[str | None, _count("--ep", "Expert-parallel ranks.")]
+Dp = Annotated[str | None, _count("--dp", "Data-parallel replicas.")]
+Dtype = Annotated[
+    str | None,
+    typer.Option(
+        "--dtype",
+        metavar="DTYPE",
+        help="Format of the weights (default: as released).",
+        autocompletion=complete_weights,
+    ),
+]
+Utilization = Annotated[
+    str, typer.Option("--utilization", metavar="SHARE", help="Memory that the engine may take.")
+]
+Page = Annotated[str, _count("--page", "Tokens in a cache page.")]
+Reserve = Annotated[
+    str | None,
+    typer.Option("--reserve", metavar="SIZE", help="Bytes outside the allocator (500M)."),
+]
+MaxSeqs = Annotated[str, _count("--max-seqs", "Requests that are sampled at once.")]
+MaxBatched = Annotated[str, _count("--max-batched-tokens", "Tokens of one step.")]
+
+
+def share(name: str, text: str) -> Fraction:
+    """Return a share above 0 and up to 1, typed 0.9 or 90%. Raises ``InputError``."""
+    try:
+        value = Fraction(Decimal(text.strip().removesuffix("%")))
+        value = value / 100 if text.strip().endswith("%") else value
+    except (InvalidOperation, ValueError, OverflowError):
+        value = Fraction(0)
+    if not 0 < value <= 1:
+        raise InputError(f"{name} = {text}: must be above 0 and at most 1; as 0.9 or 90%")
+    return value
+
+
+def percent(name: str, text: str) -> int:
+    """Return a share as whole percent. Raises ``InputError``."""
+    value = share(name, text) * 100
+    if value.denominator != 1:
+        raise InputError(f"{name} = {text}: must be whole percent; round it")
+    return int(value)
+
+
+def nanoseconds(name: str, text: str) -> int:
+    """Return typed microseconds as nanoseconds. Raises ``InputError``."""
+    try:
+        value = Decimal(text.strip()) * 1000
+        if not 0 <= value < 10**9:
+            raise InvalidOperation
+    except InvalidOperation:
+        raise InputError(f"{name} = {text}: must be microseconds from 0; as 10") from None
+    return int(value)
+
+
+def accelerator(name: str, files: list[str] | None, price: str | None) -> Accelerator:
+    """Return a kind of GPU, with the price typed for it. Raises ``InputError``."""
+    from paramcalc.deploy import hardware
+    from paramcalc.deploy.hardware_file import priced
+
+    found = hardware.find(name, files or [])
+    return found if price is None else priced(found, price)
+
+
+def kinds(files: list[str] | None) -> list[Accelerator]:
+    """Return every kind of GPU, the user's own first."""
+    from paramcalc.deploy import hardware
+
+    return hardware.all(files or [])
+
+
+def count(name: str, text: str | None) -> int | None:
+    """Return a typed count of at least 1, or None. Raises ``InputError``."""
+    return None if text is None else o.positive(name, text)
+
+
+def layout(
+    model: Model,
+    gpus: str | None,
+    tp: str | None,
+    pp: str | None,
+    ep: str | None,
+    dp: str | None,
+) -> Layout:
+    """Return how GPUs share the work; what is not stated is chosen from ``gpus``.
+
+    Raises ``InputError`` where the sizes do not multiply up or do not divide the model.
+    """
+    from paramcalc.deploy.fit import chosen
+    from paramcalc.deploy.parallel import Layout
+
+    total = count("gpus", gpus)
+    sizes = {"tp": count("tp", tp), "pp": count("pp", pp), "dp": count("dp", dp)}
+    stated = {name: size for name, size in sizes.items() if size is not None}
+    product = 1
+    for size in stated.values():
+        product *= size
+    if total is not None and total % product:
+        words = " x ".join(f"{name} {size}" for name, size in stated.items())
+        raise InputError(f"gpus = {total}: {words} must divide it; change one of them")
+    found = Layout(**stated)
+    if total is not None and total != product:
+        free = [name for name in ("tp", "pp") if name not in stated]
+        if len(free) == 2:
+            own = chosen(model, total // product)
+            found = found._replace(tp=own.tp, pp=own.pp)
+        elif "dp" not in stated:
+            found = found._replace(dp=total // product)
+        elif free:
+            found = found._replace(**{free[0]: total // product})
+        else:
+            raise InputError(f"gpus = {total}: tp x pp x dp is {product}; leave one of them out")
+    experts = count("ep", ep)
+    return found if experts is None else found._replace(ep=experts)
+
+
+def engine(
+    utilization: str, page: str, reserve: str | None, max_seqs: str, max_batched: str
+) -> Engine:
+    """Return an engine's settings as typed. Raises ``InputError``."""
+    from paramcalc.deploy.engine import Engine
+
+    return Engine(
+        share("utilization", utilization),
+        o.positive("page", page),
+        o.positive("max_batched_tokens", max_batched),
+        o.positive("max_seqs", max_seqs),
+        None if reserve is None else o.size("reserve", reserve),
+    )

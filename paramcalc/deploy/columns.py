@@ -1,0 +1,162 @@
+"""Figures of a deployment as columns of a sweep: the same folds as ``fit`` and ``serve``, named.
+
+One replica is ``tp`` GPUs (no pipeline); ``gpus`` are shared out over replicas, and ``batch`` over
+them. Sizes may be arrays or symbols.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cached_property, partial
+from typing import Any, NamedTuple
+
+from paramcalc.deploy import fit, roofline
+from paramcalc.deploy.engine import Engine
+from paramcalc.deploy.figures import MICRO
+from paramcalc.deploy.hardware import Accelerator
+from paramcalc.deploy.parallel import Layout, unit_rules
+from paramcalc.deploy.roofline import Step
+from paramcalc.deploy.serving import HOUR, machine
+from paramcalc.formats import AnyFormat
+from paramcalc.ledger import Ledger
+from paramcalc.numbers import Num, ceil_div
+from paramcalc.rules import Fit
+
+FLOPS_PERCENT, BANDWIDTH_PERCENT, HOP = 60, 80, 10_000
+"""What a sweep assumes, as ``paramcalc serve`` does by default."""
+
+
+class Placed:
+    """A model's ledger on GPUs of one kind, with what is asked of it.
+
+    ``batch`` sequences of ``context`` tokens are on all ``gpus`` together. Raises ``InputError``
+    where the GPU has no arithmetic for the format.
+    """
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        gpu: Accelerator,
+        fmt: AnyFormat,
+        kv_bits: int,
+        sizes: dict[str, Num],
+        vocab: Num,
+    ) -> None:
+        self.ledger = ledger
+        self.gpu = gpu
+        self.format = fmt
+        self.kv_bits = kv_bits
+        self.gpus, self.context = sizes["gpus"], sizes["context"]
+        self.replicas = sizes["gpus"] // sizes["tp"]
+        self.layout = Layout(tp=sizes["tp"], dp=self.replicas)
+        self.all_batch = sizes["batch"]
+        self.batch = ceil_div(sizes["batch"], self.replicas)
+        self.engine = Engine()
+        self.machine = machine(gpu, fmt, FLOPS_PERCENT, BANDWIDTH_PERCENT, HOP)
+        self.vocab = vocab
+
+    @cached_property
+    def stage(self) -> fit.Stage:
+        """What one GPU holds before any request."""
+        return fit.stage_of(self.ledger, self.layout, self.format, self.engine, self.vocab)
+
+    @cached_property
+    def cache(self) -> Num:
+        """Bytes of cache on one GPU, in pages."""
+        return self._cache(self.batch)
+
+    def _cache(self, batch: Num) -> Num:
+        return fit.paged_bytes(
+            self.stage.ledger, self.context, batch, self.kv_bits, self.engine.page
+        )
+
+    @property
+    def free(self) -> Num:
+        """Bytes to spare on one GPU; negative where it does not fit."""
+        return self.engine.budget(self.gpu.visible_bytes) - self.stage.fixed - self.cache
+
+    @property
+    def largest_batch(self) -> Num:
+        """Sequences that fit on all GPUs; below 1 where none does."""
+        room = self.engine.budget(self.gpu.visible_bytes) - self.stage.fixed
+        return room // self._cache(1) * self.replicas
+
+    @cached_property
+    def step(self) -> Step:
+        """One decode step."""
+        return roofline.decode(
+            self.ledger,
+            self.layout,
+            self.machine,
+            self.format,
+            self.kv_bits,
+            self.context,
+            self.batch,
+        )
+
+    @cached_property
+    def first(self) -> Step:
+        """Prefill of one prompt of ``context`` tokens."""
+        return roofline.prefill(
+            self.ledger, self.layout, self.machine, self.format, self.kv_bits, self.context
+        )
+
+    def money(self, hours_of: Num, tokens: Num) -> Num | None:
+        """Micro-dollars for a million tokens, or None without a price."""
+        price = self.gpu.price_per_hour_micro
+        if price is None:
+            return None
+        return ceil_div(price * self.layout.tp * hours_of, HOUR // MICRO * tokens)
+
+
+class Deployed(NamedTuple):
+    """A column: its unit and its fold; None where there is no price."""
+
+    key: str
+    unit: str
+    of: Callable[[Placed], Num | None]
+
+
+_ALL = (
+    Deployed("gpu_bytes", "bytes", lambda p: p.gpu.visible_bytes),
+    Deployed("gpu_weight_bytes", "bytes", lambda p: p.stage.weights),
+    Deployed("gpu_kv_bytes", "bytes", lambda p: p.cache),
+    Deployed("gpu_bytes_needed", "bytes", lambda p: p.stage.fixed + p.cache),
+    Deployed("gpu_free_bytes", "bytes", lambda p: p.free),
+    Deployed("largest_batch", "sequences", lambda p: p.largest_batch),
+    Deployed("step_nanoseconds", "nanoseconds", lambda p: p.step.time),
+    Deployed("first_token_nanoseconds", "nanoseconds", lambda p: p.first.time),
+    Deployed("tokens_per_second", "tokens/s", lambda p: p.all_batch * 10**9 // p.step.time),
+    Deployed("tokens_per_second_request", "tokens/s", lambda p: 10**9 // p.step.time),
+    Deployed(
+        "tokens_per_second_gpu",
+        "tokens/s",
+        lambda p: p.all_batch * 10**9 // (p.step.time * p.gpus),
+    ),
+    Deployed(
+        "cost_per_hour",
+        "microdollars",
+        lambda p: (
+            None if p.gpu.price_per_hour_micro is None else p.gpu.price_per_hour_micro * p.gpus
+        ),
+    ),
+    Deployed("cost_per_million_tokens", "microdollars", lambda p: p.money(p.step.time, p.batch)),
+)
+COLUMNS = {column.key: column for column in _ALL}
+
+
+def fits(ledger: Ledger, gpus: Any, tp: Any) -> Iterator[Fit]:
+    """Yield the rules of a layout, in arithmetic that ints and arrays share."""
+    yield Fit(
+        "gpus",
+        gpus,
+        gpus % tp != 0,
+        "gpus must be a multiple of tp",
+        lambda: ("must be a multiple of tp", "change one of them"),
+    )
+    for rule, units, broken in unit_rules(ledger, tp):
+        yield Fit("tp", tp, broken, rule, partial(_explained, units))
+
+
+def _explained(units: Any) -> tuple[str, str]:
+    return f"must divide {units}", "lower it"

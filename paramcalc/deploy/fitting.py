@@ -1,0 +1,229 @@
+"""The answer of ``paramcalc fit``: figures, verdict, limits, and what would make it fit."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from paramcalc.deploy.engine import LOGIT_BYTES, MEASURED
+from paramcalc.deploy.figures import Figure, Group
+from paramcalc.deploy.fit import Change, Deployment, Load, Stage, changes, fewest
+from paramcalc.deploy.hardware import Accelerator
+from paramcalc.quantities import params
+
+
+class Fit(NamedTuple):
+    """What a deployment needs on one kind of GPU."""
+
+    deployment: Deployment
+    gpu: Accelerator
+    load: Load
+
+    @property
+    def capacity(self) -> int:
+        """Bytes of one GPU that software sees."""
+        return self.gpu.visible_bytes
+
+    @property
+    def fits(self) -> bool:
+        """Whether every GPU holds its part."""
+        return self.deployment.fits(self.load, self.capacity)
+
+    @property
+    def gap(self) -> int:
+        """Bytes to spare on the busiest GPU; negative where it does not fit."""
+        return self.deployment.budget(self.capacity) - self.deployment.need(self.load)
+
+    def changes(self) -> list[Change]:
+        """What would make it fit, the least intrusive first; nothing where it fits."""
+        return [] if self.fits else changes(self.deployment, self.load, self.capacity)
+
+
+def groups(fit: Fit) -> list[Group]:
+    """Return the tables of the answer."""
+    d = fit.deployment
+    number, stage = d.busiest(fit.load)
+    where = "each GPU" if d.layout.gpus == 1 or d.layout.pp == 1 else f"a GPU of stage {number}"
+    return [_weights(d, stage, where), _memory(fit, stage, where), _limits(fit, stage)]
+
+
+def _weights(d: Deployment, stage: Stage, where: str) -> Group:
+    layout, fmt = d.layout, d.format.name
+    figures = [
+        Figure(
+            "weight_bytes_model",
+            f"the model in {fmt}",
+            d.model.memory.weight_bytes(fmt),
+            "bytes",
+            "derived",
+            "ledger × format",
+        ),
+        Figure(
+            "params_per_gpu",
+            f"parameters on {where}",
+            params.total(stage.ledger),
+            "",
+            "exact",
+            layout.text(),
+        ),
+        Figure(
+            "weight_bytes_plain",
+            "its weights",
+            stage.plain,
+            "bytes",
+            "derived",
+            "shard rules × format",
+        ),
+    ]
+    if stage.weights != stage.plain:
+        figures.append(
+            Figure(
+                "weight_bytes_padding",
+                "padding by kernels",
+                stage.weights - stage.plain,
+                "bytes",
+                "measured",
+                MEASURED,
+            )
+        )
+    figures.append(
+        Figure("weight_bytes", "weights in all", stage.weights, "bytes", "derived", "the sum")
+    )
+    return Group(f"Weights on {where}", tuple(figures), ("weight_bytes",))
+
+
+def _memory(fit: Fit, stage: Stage, where: str) -> Group:
+    d, engine = fit.deployment, fit.deployment.engine
+    budget = d.budget(fit.capacity)
+    sampling = stage.sampling >= stage.forward
+    work = (
+        f"{engine.max_seqs:,} × vocabulary × {LOGIT_BYTES} B"
+        if sampling
+        else f"{engine.max_batched_tokens:,} tokens a step"
+    )
+    cache, paged = d.cache(stage, fit.load), d.cache_paged(stage, fit.load)
+    seen = "as software sees it" if fit.gpu.visible_bytes != fit.gpu.memory_bytes else "datasheet"
+    figures = (
+        Figure("gpu_bytes", fit.gpu.name, fit.capacity, "bytes", "measured", seen),
+        Figure(
+            "budget_bytes",
+            "the engine's share",
+            budget,
+            "bytes",
+            "assumed",
+            f"--utilization {float(engine.utilization):g}",
+        ),
+        Figure("weight_bytes_used", "weights", stage.weights, "bytes", "derived", "above"),
+        Figure(
+            "workspace_bytes",
+            "activations",
+            stage.workspace,
+            "bytes",
+            "assumed",
+            work,
+        ),
+        Figure(
+            "reserve_bytes",
+            "runtime reserve",
+            stage.reserve,
+            "bytes",
+            "measured" if engine.reserve is None else "assumed",
+            MEASURED if engine.reserve is None else "--reserve",
+        ),
+        Figure(
+            "kv_room_bytes",
+            "left for the cache",
+            budget - stage.fixed,
+            "bytes",
+            "derived",
+            "the share less these",
+        ),
+        Figure("kv_bytes", "cache, ideal", cache, "bytes", "derived", _asked(fit)),
+        Figure(
+            "kv_bytes_paged",
+            "cache, in pages",
+            paged,
+            "bytes",
+            "derived",
+            f"pages of {engine.page} tokens",
+        ),
+        Figure(
+            "gap_bytes", "to spare" if fit.fits else "missing", abs(fit.gap), "bytes", "derived"
+        ),
+    )
+    return Group(f"Memory of {where}", figures, ("kv_room_bytes", "gap_bytes"))
+
+
+def _asked(fit: Fit) -> str:
+    batch, n = fit.load.batch, fit.load.context
+    return f"{batch:,} × {n:,} tokens, {fit.deployment.kv_format.name}"
+
+
+def _limits(fit: Fit, stage: Stage) -> Group:
+    d, load = fit.deployment, fit.load
+    longest = d.largest_context(load.batch, fit.capacity)
+    batch = d.largest_batch(load.context, fit.capacity)
+    own = d.model.spec.context
+    beyond = own is not None and (longest is None or longest > own)
+    notes = [f"the model's own context is {own:,} tokens"] if beyond and own else []
+    one = d.cache_paged(stage, Load(load.context, d.layout.dp)) or 1
+    room = max(0, d.budget(fit.capacity) - stage.fixed)
+    figures = (
+        Figure(
+            "largest_context",
+            f"longest context, batch {load.batch:,}",
+            longest,
+            "tokens",
+            "derived",
+            "the cache's own curve" if longest is not None else "no limit: nothing grows",
+        ),
+        Figure(
+            "largest_batch",
+            f"largest batch, {load.context:,} tokens",
+            batch,
+            "sequences",
+            "derived",
+            "room / one sequence in pages",
+        ),
+        Figure(
+            "concurrency",
+            "sequences at once",
+            100 * d.layout.dp * room // one,
+            "hundredths",
+            "derived",
+            "the same, not rounded",
+        ),
+        Figure(
+            "cached_tokens",
+            "tokens in the cache",
+            d.layout.dp * room * load.context // one,
+            "tokens",
+            "derived",
+            "all replicas",
+        ),
+    )
+    return Group("What fits", figures, (), tuple(notes))
+
+
+class Smallest(NamedTuple):
+    """The smallest replica of one kind of GPU; ``layout`` is empty where none was found."""
+
+    gpu: Accelerator
+    gpus: int | None
+    layout: str
+    gap: int | None
+
+
+def smallest(fit: Fit, kinds: list[Accelerator]) -> list[Smallest]:
+    """Return for each kind of GPU the fewest that hold the model and its load."""
+    d = fit.deployment
+    capacities = {gpu.name: gpu.visible_bytes for gpu in kinds}
+    found = fewest(d.model, fit.load, capacities, d.format.name, d.kv_format.name, d.engine)
+    answers = []
+    for gpu in kinds:
+        own = found[gpu.name]
+        if own is None:
+            answers.append(Smallest(gpu, None, "", None))
+            continue
+        gap = own.budget(gpu.visible_bytes) - own.need(fit.load)
+        answers.append(Smallest(gpu, own.layout.gpus, own.layout.text(), gap))
+    return answers

@@ -1,0 +1,104 @@
+"""Groups of figures as tables for a person and as records for a machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from paramcalc.deploy.figures import MICRO, Figure, Group
+from paramcalc.views.tables import Cell, Section, Size
+
+_SECONDS = ((86_400, "days"), (3_600, "h"), (60, "min"), (1, "s"))
+
+
+def sections(groups: Iterable[Group]) -> list[Section]:
+    """Return a table a group: each figure with its value, how it is known, and why."""
+    found = []
+    for group in groups:
+        section = Section(
+            group.title, [("", "left"), ("", "right"), ("known", "left"), ("by", "left")]
+        )
+        for figure in group.figures:
+            section.add(
+                figure.label,
+                shown(figure),
+                figure.known,
+                figure.why,
+                strong=figure.key in group.total,
+            )
+        section.notes.extend(group.notes)
+        found.append(section)
+    return found
+
+
+def shown(figure: Figure) -> Cell:
+    """Return a figure as a person reads it; a missing one is a dash, never a zero."""
+    value, unit = figure.value, figure.unit
+    if value is None:
+        return "—"
+    if unit == "bytes":
+        return Size(value) if value >= 0 else f"-{Size(-value)}"
+    if unit == "ppm":
+        return f"{value / 10_000:.1f}%"
+    if unit == "microseconds":
+        return duration(value)
+    if unit == "microdollars":
+        return dollars(value)
+    if unit == "watt-hours":
+        return _scaled(value, "Wh")
+    if unit in ("FLOPs", "FLOP/s"):
+        return value if unit == "FLOPs" and value < 10**9 else _scaled(value, unit)
+    if unit == "hundredths":
+        return f"{value / 100:,.2f}"
+    return f"{value:,} {unit}" if unit else value
+
+
+_PREFIXES = ("", "k", "M", "G", "T", "P", "E", "Z", "Y")
+
+
+def _scaled(value: int, unit: str) -> str:
+    """A number with a prefix and four digits: 989.4 TFLOP/s."""
+    power, size = 0, float(value)
+    while abs(size) >= 1000 and power < len(_PREFIXES) - 1:
+        size, power = size / 1000, power + 1
+    return f"{size:,.4g} {_PREFIXES[power]}{unit}"
+
+
+def duration(microseconds: int) -> str:
+    """Return a time in the largest unit that it reaches: 12.3 days, 4.56 ms."""
+    seconds = microseconds / MICRO
+    for size, name in _SECONDS:
+        if seconds >= size:
+            return f"{seconds / size:,.2f} {name}"
+    return f"{seconds * 1000:,.3f} ms"
+
+
+def dollars(micro: int) -> str:
+    """Return micro-dollars as dollars: whole cents, or four digits below a dollar."""
+    if abs(micro) >= MICRO:
+        return f"${micro / MICRO:,.2f}"
+    return f"${micro / MICRO:,.4g}"
+
+
+def record(groups: Iterable[Group]) -> dict[str, dict[str, Any]]:
+    """Return every figure by its stable key, with raw integers."""
+    return {figure.key: _plain(figure) for group in groups for figure in group.figures}
+
+
+def _plain(figure: Figure) -> dict[str, Any]:
+    return {
+        "label": figure.label,
+        "value": figure.value,
+        "unit": figure.unit,
+        "known": figure.known,
+        "by": figure.why,
+    }
+
+
+def rows(groups: Iterable[Group]) -> list[dict[str, Any]]:
+    """Return one row a figure for CSV: group, key, label, value, unit, known, by."""
+    return [
+        {"group": group.title, "key": figure.key, **_plain(figure)}
+        for group in groups
+        for figure in group.figures
+    ]
