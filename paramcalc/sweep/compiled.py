@@ -5,7 +5,9 @@ a cube: leading, middle and trailing dimensions (p, j, x). Each term goes where 
 
 * without trailing symbols: into ``flat``, computed on (p, j) alone;
 * without middle symbols: into ``edge``, computed on (p, x) alone;
-* with both: an outer product of a (p, j) and an (x) factor, terms with one x factor together.
+* with both: an outer product of a (p, j) and an (x) factor, terms with one x factor together;
+* with a minimum, maximum or quotient that spans groups: on the cube itself, each part of it only on
+  the dimensions it depends on.
 
 So a column whose terms never multiply middle by trailing symbols costs one pass over memory, an
 addition of two small arrays that broadcast; each different x factor costs two more.
@@ -18,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from paramcalc.numbers import fixed_power
-from paramcalc.symbols import Atom, Factor, Formula, Product
+from paramcalc.numbers import ONE, fixed_power
+from paramcalc.symbols import Atom, Formula, Product
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Terms = dict[Product, int]
@@ -56,7 +58,7 @@ class Sum:
         for table, terms in self._groups:
             total: Any = 0
             for count, factors in terms:
-                total = total + count * product_value(factors, leading, cache)
+                total = total + product_value(factors, leading, cache, count)
             column = np.asarray(total, self.dtype).reshape(-1, 1)
             result += column if table is None else column * table
         return result
@@ -81,16 +83,16 @@ class Compiled:
         cross: dict[Product, Terms] = {}
         for product, count in formula.terms.items():
             names = {name for atom, _ in product for name in names_of(atom)}
-            if not names & trailing.keys():
+            if not all(_one_group(names_of(atom), middle, trailing) for atom, _ in product):
+                self._mixed[product] = count
+            elif not names & trailing.keys():
                 flat[product] = count
             elif not names & middle.keys():
                 edge[product] = count
-            elif all(_whole(names_of(atom), trailing) for atom, _ in product):
+            else:
                 inside = tuple(f for f in product if names_of(f[0]) <= trailing.keys())
                 rest = tuple(f for f in product if f not in inside)
                 cross.setdefault(inside, {})[rest] = count
-            else:
-                self._mixed[product] = count
         typed = {name: values.astype(dtype, copy=False) for name, values in trailing.items()}
         cache: dict[Atom, Any] = {}
         self._flat = Sum(flat, middle, dtype)
@@ -137,7 +139,7 @@ class Compiled:
             names |= self._middle | self._trailing
             cache: dict[Atom, Any] = {}
             for product, count in self._mixed.items():
-                out += count * product_value(product, names, cache)
+                out += product_value(product, names, cache, count)
 
 
 IN_CACHE = 16_384
@@ -169,16 +171,21 @@ def _write(
         out[...] = 0
 
 
-def _whole(names: set[str], group: Mapping[str, Array]) -> bool:
-    """Whether an atom's symbols are all in a group or all outside it."""
-    return names <= group.keys() or not names & group.keys()
+def _one_group(names: set[str], *groups: Mapping[str, Array]) -> bool:
+    """Whether an atom's symbols are all in one group, the one outside all groups included."""
+    return all(names <= group.keys() or not names & group.keys() for group in groups)
 
 
-def product_value(factors: Product, names: Mapping[str, Any], cache: dict[Atom, Any]) -> Any:
-    """Return a product's value where ``names`` gives its symbols: ints or arrays."""
-    result: Any = 1
-    for atom, power in factors:
-        value = atom_value(atom, names, cache)
+def product_value(
+    factors: Product, names: Mapping[str, Any], cache: dict[Atom, Any], count: int = 1
+) -> Any:
+    """Return ``count`` times a product where ``names`` gives its symbols: ints or arrays.
+
+    Small factors are multiplied first, so that few passes are over what all of them span.
+    """
+    values = [(atom_value(atom, names, cache), power) for atom, power in factors]
+    result: Any = count
+    for value, power in sorted(values, key=lambda item: np.size(item[0])):
         for _ in range(power):
             result = result * value
     return result
@@ -204,11 +211,9 @@ _APPLY: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def formula_value(formula: Formula, names: Mapping[str, Any], cache: dict[Atom, Any]) -> Any:
-    """Return a formula's value where ``names`` gives its symbols."""
-    total: Any = 0
-    for product, count in formula.terms.items():
-        total = total + count * product_value(product, names, cache)
-    return total
+    """Return a formula's value where ``names`` gives its symbols; small terms are added first."""
+    terms = [product_value(p, names, cache, count) for p, count in formula.terms.items()]
+    return sum(sorted(terms, key=np.size))
 
 
 def names_of(atom: Atom) -> set[str]:
@@ -227,14 +232,40 @@ def most(formula: Formula, top: Mapping[str, int]) -> int:
     """Return a bound on every partial sum of a formula, in Python ints.
 
     The sum of the terms' absolute values at the largest value of each symbol: no order of adding
-    them up, and none of their factors, can leave it.
+    them up, and none of their factors, can leave it. Every symbol is at least 1.
     """
-    return sum(abs(count) * _most_of(product, top) for product, count in formula.terms.items())
+    return _bounds(formula, top)[1]
 
 
-def _most_of(factors: tuple[Factor, ...], top: Mapping[str, int]) -> int:
-    result = 1
-    for atom, power in factors:
-        value = max(most(part, top) for part in atom.parts) if atom.parts else top[atom.name]
-        result *= max(1, value) ** power
-    return result
+def _bounds(formula: Formula, top: Mapping[str, int]) -> tuple[int, int]:
+    """A bound on a formula's absolute value, and one on whatever is computed on the way to it."""
+    value = peak = 0
+    for product, count in formula.terms.items():
+        size = abs(count)
+        for atom, power in product:
+            own, inside = _atom_bounds(atom, top)
+            size *= max(1, own) ** power
+            peak = max(peak, inside)
+        value += size
+    return value, max(value, peak)
+
+
+def _atom_bounds(atom: Atom, top: Mapping[str, int]) -> tuple[int, int]:
+    if not atom.parts:
+        return top[atom.name], top[atom.name]
+    (a, first), (b, second) = (_bounds(part, top) for part in atom.parts)
+    peak = max(first, second)
+    if atom.name in ("floor", "ceil"):
+        return a // _least(atom.parts[1]) + 1, peak
+    if atom.name == "power":
+        return max(a, ONE), max(peak, ONE * ONE)
+    return max(a, b), peak
+
+
+def _least(formula: Formula) -> int:
+    """A bound from below, at least 1: each product of symbols is 1 or more."""
+    plain = all(
+        count > 0 and not any(atom.parts for atom, _ in product)
+        for product, count in formula.terms.items()
+    )
+    return sum(formula.terms.values()) if plain else 1

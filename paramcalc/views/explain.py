@@ -133,6 +133,22 @@ _TITLES = {
 }
 
 
+def _held(name: str, tensors: list[Tensor]) -> Step:
+    """The parameters of some tensors: as their formula, or as their shapes where no field of the
+    model stands in them."""
+    step = _step("parameters", name, sum(t.params for t in tensors), "parameters")
+    if step.symbols != f"{step.value:,}":
+        return step
+    shapes: dict[str, int] = {}
+    for tensor in tensors:
+        sizes = [lift(size).value for size in (tensor.copies, *tensor.shape)]
+        text = "·".join(f"{size:,}" for size in sizes if size != 1) or "1"
+        shapes[text] = shapes.get(text, 0) + (1 if 0 not in sizes else 0)
+    parts = [f"{times}·{text}" if times > 1 else text for text, times in shapes.items() if times]
+    spelled = " + ".join(parts) or "0"
+    return step._replace(symbols=spelled, numbers=spelled)
+
+
 def _parameters(ledger: Ledger) -> list[Step]:
     steps = []
     outer = [r for r in ledger.outer if isinstance(r, Tensor)]
@@ -150,8 +166,8 @@ def _parameters(ledger: Ledger) -> list[Step]:
         place = "one layer" if len(layers) == 1 else f"one {name} layer".replace("one any", "any")
         kind = formulas[alike[0]]
         steps += [
-            _step("parameters", f"{_TITLES[role]}, {place}", formula, "parameters")
-            for role, formula in kind.items()
+            _held(f"{_TITLES[role]}, {place}", [t for t in layers[alike[0]] if t.role == role])
+            for role in kind
         ]
         if len(layers) == 1:
             whole = params.of_roles(layers[0], *ROLES)
@@ -160,14 +176,7 @@ def _parameters(ledger: Ledger) -> list[Step]:
         found = [t for t in outer if t.role == role]
         if found:
             tied = " (tied)" if any(params.is_tied(t) for t in found) else ""
-            steps.append(
-                _step(
-                    "parameters",
-                    f"{_TITLES[role]}{tied}, outside layers",
-                    params.of_roles(found, role),
-                    "parameters",
-                )
-            )
+            steps.append(_held(f"{_TITLES[role]}{tied}, outside layers", found))
     fold = _Sum("parameters", "parameters", "P")
     total = fold.over(
         ledger,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from paramcalc.model import Model
@@ -43,7 +44,7 @@ def terminal(console: Console, model: Model, steps: list[Step]) -> None:
         console.print(Padding(fitted, (0, 0, 0, indent), expand=False), style=style)
 
     put(f"{model.name}  {model.params.total:,} parameters", 0, "bold")
-    listed = legend(model.spec, model.context)
+    listed = [entry for entry in legend(model.spec, model.context) if _used(entry[0], steps)]
     items = [
         f"{short} = {value:,}" if short == field else f"{short} = {field} = {value:,}"
         for short, field, value in listed
@@ -60,3 +61,9 @@ def terminal(console: Console, model: Model, steps: list[Step]) -> None:
         put(step.symbols if "=" in step.symbols else f"= {step.symbols}", 4)
         if step.numbers not in (step.symbols, str(step.value), f"{step.value:,}"):
             put(f"= {step.numbers}", 4, "dim")
+
+
+def _used(name: str, steps: list[Step]) -> bool:
+    """Whether a symbol stands in a formula."""
+    whole = re.compile(rf"(?<![\w\[]){re.escape(name)}(?![\w\[])")
+    return any(whole.search(step.symbols) for step in steps)

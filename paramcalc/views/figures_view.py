@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from paramcalc.deploy.figures import MICRO, Figure, Group
-from paramcalc.views.tables import Cell, Section, Size
+from paramcalc.views.tables import Cell, Measure, Section, Size
 
 _SECONDS = ((86_400, "days"), (3_600, "h"), (60, "min"), (1, "s"))
 
@@ -34,10 +34,13 @@ def sections(groups: Iterable[Group]) -> list[Section]:
 def shown(figure: Figure) -> Cell:
     """Return a figure as a person reads it; a missing one is a dash, never a zero."""
     value, unit = figure.value, figure.unit
-    if value is None:
-        return "—"
+    return "—" if value is None else Measure(value, unit, text(value, unit))
+
+
+def text(value: int, unit: str) -> str:
+    """Return a number in a unit as a person reads it."""
     if unit == "bytes":
-        return Size(value) if value >= 0 else f"-{Size(-value)}"
+        return str(Size(value)) if value >= 0 else f"-{Size(-value)}"
     if unit == "ppm":
         return f"{value / 10_000:.1f}%"
     if unit == "microseconds":
@@ -47,10 +50,10 @@ def shown(figure: Figure) -> Cell:
     if unit == "watt-hours":
         return _scaled(value, "Wh")
     if unit in ("FLOPs", "FLOP/s"):
-        return value if unit == "FLOPs" and value < 10**9 else _scaled(value, unit)
+        return _scaled(value, unit)
     if unit == "hundredths":
         return f"{value / 100:,.2f}"
-    return f"{value:,} {unit}" if unit else value
+    return f"{value:,} {unit}".strip()
 
 
 _PREFIXES = ("", "k", "M", "G", "T", "P", "E", "Z", "Y")

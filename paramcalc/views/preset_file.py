@@ -36,13 +36,14 @@ def preset_text(model: Model) -> str:
         ordered = sorted(stated, key=lambda k: FIRST.index(k) if k in FIRST else len(FIRST))
         fields = {"name": model.name, **{key: stated[key] for key in ordered}}
     kind = f" ({reading.arch})" if reading.arch else ""
-    fields["about"] = {"source": f"config.json of model_type {reading.model_type}{kind}"}
+    source = f"config.json of model_type {reading.model_type}{kind}"
     kept = {
         "assumed": model.assumed,
         "not_counted": model.left_out,
         "keys_not_used": model.unused_keys,
     }
-    fields["about"] |= {name: list(words) for name, words in kept.items() if words}
+    about = {name: list(words) for name, words in kept.items() if words}
+    fields["about"] = {"source": source, **about}
     return _dump(fields)
 
 

@@ -11,7 +11,7 @@ from paramcalc.families.names import Stored
 from paramcalc.ledger import Tensor
 from paramcalc.model import Model
 from paramcalc.quantities import shape
-from paramcalc.quantities.catalogue import CATALOGUE
+from paramcalc.quantities.catalogue import CATALOGUE, Known
 from paramcalc.quantities.components import parts
 from paramcalc.views.answers import Answers
 
@@ -117,7 +117,7 @@ def rows(answers: Answers) -> list[dict[str, Any]]:
         (key, answers.values[key], quantity.unit, answers.known(key))
         for key, quantity in CATALOGUE.items()
     ]
-    sure = "assumed" if answers.model.assumed else "exact"
+    sure: Known = "assumed" if answers.model.assumed else "exact"
     flat += [
         (f"params_{role}", count, "parameters", sure)
         for role, count in answers.model.params.by_component.items()

@@ -23,7 +23,9 @@ class Report(Answers):
 
     @property
     def _context_known(self) -> str:
-        return "a context assumed" if self.assumed_context and not self.model.assumed else self._sure
+        return (
+            "a context assumed" if self.assumed_context and not self.model.assumed else self._sure
+        )
 
     @property
     def _sure(self) -> str:
@@ -177,7 +179,10 @@ class Report(Answers):
         return section
 
     def _memory(self) -> Section:
-        section = Section(f"Memory, {'assumed' if self.model.assumed else 'derived'}", self._columns("GB and GiB", ", bytes"))
+        section = Section(
+            f"Memory, {'assumed' if self.model.assumed else 'derived'}",
+            self._columns("GB and GiB", ", bytes"),
+        )
         for name, fmt in formats.FORMATS.items():
             self._row(section, f"weight_bytes_{name}", f"weights {name}{fmt.mark}")
         batch = f" × {self.at.batch:,}" if self.at.batch != 1 else ""

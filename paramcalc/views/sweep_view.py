@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import takewhile
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from paramcalc.sweep.columns import known
 from paramcalc.sweep.request import Plan
 from paramcalc.sweep.select import Block
 from paramcalc.views import output
-from paramcalc.views.tables import Section, Size
+from paramcalc.views.tables import Measure, Section, Size
 
 ASK_BYTES = 2_000_000_000
 """A file expected to be larger than this needs a yes."""
@@ -137,13 +137,23 @@ def _show(plan: Plan, way: str, wish: Wish) -> None:
     axes = {"model", *(axis.field for axis in plan.axes)}
     keys = len(list(takewhile(axes.__contains__, plan.shown)))
     table = Section(_title(plan, total), heads, keys=keys)
+    units = known([axis.field for axis in plan.axes])
+    money = {i for i, name in enumerate(plan.shown) if units[name] == "microdollars"}
     for row in rows:
-        table.add(*row)
+        table.add(*(_money(cell) if i in money else cell for i, cell in enumerate(row)))
     if total > len(rows):
         table.notes.append(f"and {total - len(rows):,} more; --rows N or --out FILE for them")
     for reason, number in plan.dropped().items():
         table.notes.append(f"left out: {number:,}, {reason}")
     output.show([table], markdown_way=way == "markdown")
+
+
+def _money(cell: Any) -> Any:
+    """Micro-dollars as a person reads them; nothing where there is no price."""
+    from paramcalc.views.figures_view import text
+
+    unit = "microdollars"
+    return Measure(cell, unit, text(cell, unit)) if isinstance(cell, int) else cell
 
 
 def _title(plan: Plan, total: int) -> str:

@@ -58,13 +58,24 @@ class Size(NamedTuple):
         return text if self.brief else f"{text} {self.value / 1024**power:>10,.2f} {two}"
 
 
+class Measure(NamedTuple):
+    """A number in a unit: ``text`` for a person, the raw integer and its unit for a machine."""
+
+    value: int
+    unit: str
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
 class Bar(NamedTuple):
     """A horizontal bar for a share of a whole; left out where there is no screen."""
 
     value: Fraction
 
 
-Cell = int | str | Share | Change | Size | Bar | None
+Cell = int | str | Share | Change | Size | Measure | Bar | None
 
 
 class Section:
@@ -109,6 +120,8 @@ def machine(cell: Cell) -> str:
     """Return a cell with raw integers; bytes are plain numbers."""
     if cell is None or isinstance(cell, Bar):
         return ""
+    if isinstance(cell, Measure):
+        return f"{cell.value} {cell.unit}".strip()
     return str(cell.value if isinstance(cell, Size | Change) else cell)
 
 

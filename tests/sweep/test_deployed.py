@@ -1,0 +1,164 @@
+"""Deployments in a sweep: every row against the calculator of one deployment."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import paramcalc
+from paramcalc.deploy import hardware, serving
+from paramcalc.deploy.fit import Deployment, Load
+from paramcalc.deploy.hardware_file import priced
+from paramcalc.deploy.parallel import Layout
+from paramcalc.deploy.serving import Service, Workload
+from paramcalc.errors import InputError
+from paramcalc.sweep.request import Plan, Request
+
+COLUMNS = (
+    "model",
+    "gpu",
+    "gpus",
+    "tp",
+    "batch",
+    "context",
+    "dtype",
+    "gpu_bytes",
+    "gpu_weight_bytes",
+    "gpu_kv_bytes",
+    "gpu_bytes_needed",
+    "gpu_free_bytes",
+    "largest_batch",
+    "step_nanoseconds",
+    "first_token_nanoseconds",
+    "tokens_per_second",
+    "tokens_per_second_request",
+    "tokens_per_second_gpu",
+    "cost_per_hour",
+    "cost_per_million_tokens",
+)
+
+
+def table(**request: Any) -> list[dict[str, Any]]:
+    plan = Plan(Request(**{"columns": COLUMNS, **request}))
+    rows = []
+    for found in plan.tables:
+        arrays = iter(found.materialise())
+        values = [
+            [c.text] * found.rows if c.formula is None else [int(x) for x in next(arrays)]
+            for c in found.columns
+        ]
+        rows += [
+            dict(zip((c.name for c in found.columns), row, strict=True))
+            for row in zip(*values, strict=True)
+        ]
+    return rows
+
+
+def check(row: dict[str, Any]) -> None:
+    """A row against ``fit`` and ``serve``, which run the same folds on plain ints."""
+    model = paramcalc.load(row["model"])
+    gpu = priced(hardware.find(row["gpu"]), "2.49")
+    layout = Layout(tp=row["tp"], dp=row["gpus"] // row["tp"])
+    one = Deployment(model, layout, row["dtype"])
+    load = Load(row["context"], row["batch"])
+    stage = one.stages[0]
+    assert row["gpu_weight_bytes"] == stage.weights
+    assert row["gpu_kv_bytes"] == one.cache_paged(stage, load)
+    assert row["gpu_bytes_needed"] == one.need(load)
+    assert row["gpu_free_bytes"] == one.budget(gpu.visible_bytes) - one.need(load)
+    assert max(0, row["largest_batch"]) == one.largest_batch(load.context, gpu.visible_bytes)
+    machine = serving.machine(gpu, one.format, 60, 80, 10_000)
+    service = Service(one, gpu, machine, Workload(row["context"], 1, row["batch"]))
+    assert row["step_nanoseconds"] == service.step_time
+    assert row["first_token_nanoseconds"] == service.first_token
+    assert row["tokens_per_second"] == service.decode_rate
+    assert row["tokens_per_second_request"] == 10**9 // service.step_time
+    assert row["cost_per_hour"] == 2_490_000 * row["gpus"]
+    assert row["cost_per_million_tokens"] == service.cost(service.step_time, service.replica_batch)
+
+
+@pytest.mark.parametrize("name", ["llama3.1-8b", "qwen3-30b-a3b", "gemma3-4b", "deepseek-v2-lite"])
+def test_rows_are_those_of_one_deployment(name: str) -> None:
+    rows = table(
+        models=(name,),
+        axes=(
+            ("gpu", "h100,l40s"),
+            ("gpus", "1:4:1"),
+            ("tp", "1,2,4"),
+            ("context", "1k,5000"),
+            ("batch", "1,3,64"),
+            ("dtype", "bf16,fp8"),
+        ),
+        price="2.49",
+    )
+    assert len(rows) == 2 * 7 * 2 * 3 * 2  # gpus-tp: 1-1, 2-1, 2-2, 3-1, 4-1, 4-2, 4-4
+    for row in rows[::7]:
+        check(row)
+
+
+def test_without_a_price_no_money_is_shown() -> None:
+    money = ("cost_per_hour", "cost_per_million_tokens")
+    row = table(columns=money, axes=(("gpu", "h100"),))[0]
+    assert row["cost_per_hour"] == row["cost_per_million_tokens"] == ""
+
+
+def test_layouts_that_do_not_divide_are_dropped() -> None:
+    plan = Plan(
+        Request(models=("gemma3-1b",), axes=(("gpu", "h100"), ("gpus", "8"), ("tp", "1:8")))
+    )
+    assert plan.rows == 3  # 4 heads: 1, 2, 4
+    assert set(plan.dropped()) == {
+        "gpus must be a multiple of tp",
+        "tp must divide the heads of attention.q",
+    }
+
+
+@pytest.mark.parametrize("axis", ["gpus", "tp"])
+def test_axes_of_a_deployment_need_a_gpu(axis: str) -> None:
+    with pytest.raises(InputError, match=f"^{axis}: .*--gpu"):
+        Plan(Request(axes=((axis, "1,2"),)))
+
+
+def test_columns_of_a_deployment_need_a_gpu() -> None:
+    with pytest.raises(InputError, match=r"^gpu_free_bytes: .*--gpu"):
+        _ = Plan(Request(columns=("gpu_free_bytes",))).tables
+
+
+def test_unknown_gpus_are_refused() -> None:
+    with pytest.raises(InputError, match="unknown accelerator"):
+        Plan(Request(axes=(("gpu", "h100,h10000"),)))
+
+
+def test_minima_that_span_leading_and_trailing_axes() -> None:
+    """A window that leads and a context that trails meet in one minimum."""
+    axes = (
+        ("window", "1k:8k:x2"),
+        ("n_layers", "1:96"),
+        ("d_ff", "1k:33k:8"),
+        ("context", "1k,8k"),
+    )
+    found = Plan(Request(models=("mistral-7b",), axes=axes, columns=("kv_bytes",))).tables[0]
+    kv = found.materialise()[0]
+    ff = found.rows // (4 * 96 * 2)
+    for w, window in enumerate((1024, 2048, 4096, 8192)):
+        for last, context in enumerate((1024, 8192)):
+            row = ((w * 96 + 31) * ff + 5) * 2 + last
+            assert kv[row] == 32 * 2 * 8 * 128 * 2 * min(window, context)
+
+
+def test_money_and_times_beyond_int64_stay_exact() -> None:
+    rows = table(
+        models=("llama3.1-405b",),
+        axes=(
+            ("gpu", "h100"),
+            ("dtype", "bf16"),
+            ("gpus", "8"),
+            ("tp", "8"),
+            ("batch", "1,10M"),
+            ("context", "1M,100M"),
+        ),
+        price="2.49",
+    )
+    for row in rows:
+        check(row)
