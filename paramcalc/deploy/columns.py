@@ -17,6 +17,7 @@ from paramcalc.deploy.hardware import Accelerator
 from paramcalc.deploy.parallel import Layout, unit_rules
 from paramcalc.deploy.roofline import Step
 from paramcalc.deploy.serving import HOUR, machine
+from paramcalc.errors import InputError
 from paramcalc.formats import AnyFormat
 from paramcalc.ledger import Ledger
 from paramcalc.numbers import Num, ceil_div
@@ -101,20 +102,27 @@ class Placed:
             self.ledger, self.layout, self.machine, self.format, self.kv_bits, self.context
         )
 
-    def money(self, hours_of: Num, tokens: Num) -> Num | None:
-        """Micro-dollars for a million tokens, or None without a price."""
+    @property
+    def price(self) -> int:
+        """Micro-dollars of a GPU-hour. Raises ``InputError`` where nobody gave one."""
         price = self.gpu.price_per_hour_micro
         if price is None:
-            return None
-        return ceil_div(price * self.layout.tp * hours_of, HOUR // MICRO * tokens)
+            raise InputError(f"price: {self.gpu.name} has none; add --price 2.49")
+        return price
+
+    @property
+    def cost(self) -> Num:
+        """Micro-dollars of a million tokens while nothing is prefilled."""
+        hours = self.price * self.layout.tp * self.step.time
+        return ceil_div(hours, HOUR // MICRO * self.batch)
 
 
 class Deployed(NamedTuple):
-    """A column: its unit and its fold; None where there is no price."""
+    """A column: its unit and its fold."""
 
     key: str
     unit: str
-    of: Callable[[Placed], Num | None]
+    of: Callable[[Placed], Num]
 
 
 _ALL = (
@@ -133,14 +141,8 @@ _ALL = (
         "tokens/s",
         lambda p: p.all_batch * 10**9 // (p.step.time * p.gpus),
     ),
-    Deployed(
-        "cost_per_hour",
-        "microdollars",
-        lambda p: (
-            None if p.gpu.price_per_hour_micro is None else p.gpu.price_per_hour_micro * p.gpus
-        ),
-    ),
-    Deployed("cost_per_million_tokens", "microdollars", lambda p: p.money(p.step.time, p.batch)),
+    Deployed("cost_per_hour", "microdollars", lambda p: p.price * p.gpus),
+    Deployed("cost_per_million_tokens", "microdollars", lambda p: p.cost),
 )
 COLUMNS = {column.key: column for column in _ALL}
 

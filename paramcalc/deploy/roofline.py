@@ -1,21 +1,26 @@
 """Prefill and decode on a roofline: what bounds a step, and how long it takes.
 
-A step takes as long as its arithmetic or its memory traffic, whichever is longer (Williams et al.
-2009), each at an assumed share of the datasheet's peak, and what ranks exchange comes on top. Times
-are whole nanoseconds in plain arithmetic, so that a sweep runs the same code.
+A step takes as long as its arithmetic or its memory traffic, whichever is longer (Williams,
+Waterman and Patterson 2009, doi:10.1145/1498765.1498785), each at an assumed share of the
+datasheet's peak, and what ranks exchange comes on top. Memory traffic is weights and cache: a token
+that is written (one position of many read) and activations, which fused kernels keep on the chip,
+are left out. Times are whole nanoseconds in plain arithmetic, so that a sweep runs the same code.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from paramcalc import formats
+from paramcalc.deploy.exchange import Link, exchange, spreads
 from paramcalc.deploy.moe_load import experts_share
-from paramcalc.deploy.parallel import Layout, several, shard
+from paramcalc.deploy.parallel import Layout, shard
 from paramcalc.formats import AnyFormat
-from paramcalc.ledger import Cache, Ledger, Tensor
+from paramcalc.formats.mixed import Mixed
+from paramcalc.ledger import Cache, Ledger, Operation, Stream, Tensor
 from paramcalc.numbers import Num, ceil_div, maximum
-from paramcalc.quantities import flops
+from paramcalc.sight import Both
 
 SHARE = 1 << 20
 """Shares of experts are kept in units of 2^-20."""
@@ -24,8 +29,10 @@ SHARE = 1 << 20
 class Machine(NamedTuple):
     """One GPU: bytes a microsecond, dense FLOPs a nanosecond, bytes a microsecond to a peer.
 
-    The two shares, in percent, are what a good kernel reaches: assumed, as is ``hop``, the
-    nanoseconds an all-reduce waits whatever it carries. ``link`` is None where it is not known.
+    ``peak`` is that of the weights' format; ``plain`` that of what the format leaves in 16 bits and
+    of attention (None: the same). The two shares, in percent, are what a good kernel reaches:
+    assumed, as is ``hop``, the nanoseconds an exchange waits whatever it carries. ``link`` is None
+    where it is not known.
     """
 
     bandwidth: Num
@@ -34,18 +41,38 @@ class Machine(NamedTuple):
     bandwidth_percent: int = 80
     flops_percent: int = 60
     hop: int = 10_000
+    plain: Num | None = None
 
     def reading(self, size: Num) -> Num:
         """Nanoseconds to read so many bytes."""
-        return ceil_div(size * 100_000, self.bandwidth * self.bandwidth_percent)
+        return ceil_div(size * 1000, self.bandwidth * self.bandwidth_percent // 100)
 
-    def computing(self, work: Num) -> Num:
+    def computing(self, work: Work) -> Num:
         """Nanoseconds for so many FLOPs."""
-        return ceil_div(work * 100, self.peak * self.flops_percent)
+        if self.plain is None:
+            return ceil_div(work.total, self.peak * self.flops_percent // 100)
+        fast = ceil_div(work.fast, self.peak * self.flops_percent // 100)
+        return fast + ceil_div(work.plain, self.plain * self.flops_percent // 100)
+
+
+class Work(NamedTuple):
+    """FLOPs of one GPU: ``fast`` in the arithmetic of the weights' format, ``plain`` in 16 bits."""
+
+    fast: Num
+    plain: Num
+
+    @property
+    def total(self) -> Num:
+        """Both."""
+        return self.fast + self.plain
+
+    def plus(self, other: Work) -> Work:
+        """The sum with another."""
+        return Work(self.fast + other.fast, self.plain + other.plain)
 
 
 class Step(NamedTuple):
-    """What one pass over a stage costs one GPU: bytes read, FLOPs, nanoseconds of each part."""
+    """What one pass over a stage costs one GPU: bytes moved, FLOPs, nanoseconds of each part."""
 
     weights: Num
     cache: Num
@@ -68,113 +95,190 @@ def decode(
     kv_bits: int,
     context: Num,
     batch: Num,
+    source: Num | None = None,
 ) -> Step:
     """Return the step that adds a token to ``batch`` sequences of ``context`` tokens.
 
-    ``ledger`` is a stage's, whole; ``batch`` is what one replica holds. Experts are read only if a
-    token goes there (uniform routing over the tokens of all data-parallel ranks).
+    ``ledger`` is a stage's, whole; ``batch`` is what one replica holds; cross attention sees
+    ``source`` positions of an encoder that has run before (None: ``context``).
     """
-    weights = weights_read(ledger, layout, fmt, batch * layout.dp)
-    cache = batch * cache_read(ledger, layout, context) * kv_bits // 8
-    work = ceil_div(batch * _decoding(ledger, context), layout.tp)
-    return _step(ledger, layout, machine, weights, cache, work, batch)
+    source = context if source is None else source
+    weights = weights_read(ledger, layout, fmt, batch)
+    cache = batch * cache_read(ledger, layout, context, source) * kv_bits // 8
+    work = _writing(ledger, layout, fmt, context, source, batch)
+    waited = exchange(ledger, layout, Link(machine.link, machine.hop), batch, batch)
+    return _step(machine, weights, cache, work, waited)
 
 
 def prefill(
     ledger: Ledger, layout: Layout, machine: Machine, fmt: AnyFormat, kv_bits: int, prompt: Num
 ) -> Step:
-    """Return the pass over one prompt: causal, the head at its last token alone."""
-    head = sum(t.flops for t in ledger.tensors if t.role == "head" and t.stream == "token")
-    work = ceil_div(flops.prefill(ledger, prompt) - (prompt - 1) * head, layout.tp)
-    weights = weights_read(ledger, layout, fmt, prompt)
-    cache = cache_read(ledger, layout, prompt) * kv_bits // 8
-    return _step(ledger, layout, machine, weights, cache, work, prompt)
+    """Return the pass over one prompt: causal, the head at its last token alone.
+
+    With an encoder the prompt is its input, and the decoder writes one token.
+    """
+    link = Link(machine.link, machine.hop)
+    cache: Num = sum(row.elements(prompt) for row in _caches(ledger, layout)) * kv_bits // 8
+    if any(t.stream == "source" for t in ledger.tensors):
+        work = _matrices(ledger, layout, fmt, prompt, 0, "source")
+        pairs = _between(ledger, layout, lambda o: o.sight.pairs(prompt), "source")
+        work = work.plus(Work(0, pairs)).plus(_writing(ledger, layout, fmt, 1, prompt, 1))
+        weights = weights_read(ledger, layout, fmt, prompt, "source")
+        weights = weights + weights_read(ledger, layout, fmt, 1)
+        waited = exchange(ledger, layout, link, prompt, 0, "source")
+        waited = waited + exchange(ledger, layout, link, 1, 1)
+    else:
+        work = _matrices(ledger, layout, fmt, prompt, 1)
+        pairs = _between(ledger, layout, lambda o: o.sight.pairs(prompt))
+        work = work.plus(Work(0, pairs))
+        weights = weights_read(ledger, layout, fmt, prompt)
+        waited = exchange(ledger, layout, link, prompt, 1)
+    return _step(machine, weights, cache, work, waited)
 
 
-def _step(
+def _step(machine: Machine, weights: Num, cache: Num, work: Work, waited: Num) -> Step:
+    memory, compute = machine.reading(weights + cache), machine.computing(work)
+    return Step(weights, cache, work.total, memory, compute, waited)
+
+
+def _writing(
+    ledger: Ledger, layout: Layout, fmt: AnyFormat, context: Num, source: Num, batch: Num
+) -> Work:
+    """FLOPs of one more token for each of ``batch`` sequences, on one GPU."""
+    absorbed = _absorbed(ledger)
+
+    def sees(operation: Operation) -> Num:
+        return operation.sight.positions(source if _crosses(operation) else context)
+
+    pairs = _between(ledger, layout, sees, instead=absorbed)
+    return _matrices(ledger, layout, fmt, batch, batch).plus(Work(0, batch * pairs))
+
+
+def _crosses(row: Operation | Cache) -> bool:
+    """Whether a decoder's row sees an encoder's positions."""
+    return isinstance(row.sight, Both)
+
+
+def _matrices(
     ledger: Ledger,
     layout: Layout,
-    machine: Machine,
-    weights: Num,
-    cache: Num,
-    work: Num,
+    fmt: AnyFormat,
     tokens: Num,
-) -> Step:
-    memory, compute = machine.reading(weights + cache), machine.computing(work)
-    return Step(weights, cache, work, memory, compute, exchange(ledger, layout.tp, machine, tokens))
+    sampled: Num,
+    stream: Stream = "token",
+) -> Work:
+    """FLOPs of ``tokens`` in matrices on one GPU, in the head those of ``sampled`` of them.
 
-
-def exchange(ledger: Ledger, tp: Num, machine: Machine, tokens: Num) -> Num:
-    """Nanoseconds of the all-reduces of tensor parallelism: one after each row-split matrix.
-
-    A ring moves 2 (tp - 1) / tp of the vector (16 bits an element) over each link.
+    What is not divided every rank computes; experts get equal shares of the tokens.
     """
-    if type(tp) is int and tp == 1:
-        return 0
-    rows = [t for t in ledger.tensors if t.shard.endswith("row") and t.stream == "token"]
-    total: Num = 0
-    for name in dict.fromkeys(_group(t) for t in rows):
-        own = next(t for t in rows if _group(t) == name)
-        layers = own.runs if not own.shard.startswith("expert") else _layers(ledger, own)
-        moved: Num = 0
-        if machine.link is not None:
-            size = 2 * tokens * own.shape[0] * 2 * (tp - 1)
-            moved = ceil_div(size * 1000, tp * machine.link)
-        total = total + layers * (moved + several(tp) * machine.hop)
-    return total
+    fast: Num = 0
+    plain: Num = 0
+    for tensor in ledger.tensors:
+        if tensor.stream != stream or tensor.use not in ("matmul", "conv") or _idle(tensor):
+            continue
+        if tensor.shard.startswith("expert"):
+            flops = ceil_div(tensor.flops, layout.tp)
+        else:
+            flops = _part(tensor, layout).flops
+        flops = (sampled if tensor.role == "head" else tokens) * flops
+        if isinstance(fmt, Mixed) or formats.quantizes(fmt, tensor):
+            fast = fast + flops
+        else:
+            plain = plain + flops
+    return Work(fast, plain)
 
 
-def _group(tensor: Tensor) -> str:
-    """Experts and the shared network beside them are summed in one exchange."""
-    return tensor.name.replace(".experts.*", "").replace(".shared", "")
+def _between(
+    ledger: Ledger,
+    layout: Layout,
+    sees: Callable[[Operation], Num],
+    stream: Stream = "token",
+    instead: dict[str, Num] | None = None,
+) -> Num:
+    """FLOPs between positions on one GPU: heads are shared out where their matrices are."""
+    divided = {_parent(t.name) for t in ledger.tensors if t.shard != "replicated"}
+    shared: Num = 0
+    whole: Num = 0
+    for operation in ledger.operations:
+        if operation.stream != stream:
+            continue
+        pair = (instead or {}).get(operation.name, operation.flops_per_pair)
+        flops = operation.copies * pair * sees(operation)
+        if _parent(operation.name) in divided:
+            shared = shared + flops
+        else:
+            whole = whole + flops
+    return ceil_div(shared, layout.tp) + whole
 
 
-def _layers(ledger: Ledger, tensor: Tensor) -> Num:
-    """The layers of the kind that a row of experts stands in."""
-    return sum(k.n_layers for k in ledger.layers if tensor.name.startswith(k.prefix))
+def _parent(name: str) -> str:
+    return name.rpartition(".")[0]
 
 
-def _decoding(ledger: Ledger, context: Num) -> Num:
-    """FLOPs of one more token: an encoder has run before."""
-    matmuls = sum(t.flops for t in ledger.tensors if t.stream == "token")
-    pairs = sum(
-        o.copies * o.flops_per_pair * o.sight.positions(context)
-        for o in ledger.operations
-        if o.stream == "token"
-    )
-    return matmuls + pairs
+def _absorbed(ledger: Ledger) -> dict[str, Num]:
+    """FLOPs a pair of latent attention in decode, by operation: each head reads the cached latent
+    itself, its up-projections moved to the query and the output (DeepSeek-V2, arXiv:2405.04434,
+    section 2.1.2), which costs a token as much as before."""
+    tensors = {tensor.name: tensor for tensor in ledger.tensors}
+    found: dict[str, Num] = {}
+    for cache in ledger.caches:
+        own = _parent(cache.name)
+        up = tensors.get(f"{own}.kv_up")
+        if cache.kind == "latent" and up is not None and up.units is not None:
+            found[f"{own}.scores"] = 2 * up.units * cache.per_position
+            found[f"{own}.values"] = 2 * up.units * up.shape[-1]
+    return found
 
 
-def weights_read(ledger: Ledger, layout: Layout, fmt: AnyFormat, tokens: Num) -> Num:
-    """Return the bytes of weights one GPU reads when ``tokens`` pass: lookups cost nothing."""
+def weights_read(
+    ledger: Ledger, layout: Layout, fmt: AnyFormat, tokens: Num, stream: Stream = "token"
+) -> Num:
+    """Return the bytes of weights one GPU reads when ``tokens`` of its replica pass.
+
+    Lookups and buffers cost nothing; a layer that runs again is read again. Of the experts those
+    are read that some token goes to, under uniform routing.
+    """
     total: Num = 0
     for tensor in ledger.tensors:
-        if tensor.use == "lookup" or tensor.stream != "token" or _idle(tensor):
+        if tensor.use in ("lookup", "buffer") or tensor.stream != stream or _idle(tensor):
             continue
+        part = _part(tensor, layout)
         if not tensor.shard.startswith("expert"):
-            run = tensor._replace(copies=tensor.runs)
-            total = total + _bytes(run, layout, fmt)
+            total = total + formats.tensor_bytes(part._replace(copies=tensor.runs), fmt)
             continue
-        share = experts_share(tensor.copies, tensor.active, tokens, SHARE)
-        total = total + _bytes(tensor, layout, fmt) * share // SHARE
+        share = experts_share(tensor.copies, tensor.active, _meeting(layout, tokens), SHARE)
+        total = total + formats.tensor_bytes(part, fmt) * share // SHARE
     return total
+
+
+def _meeting(layout: Layout, tokens: Num) -> Num:
+    """The tokens that meet at one set of experts: those of all replicas it is spread over."""
+    if not spreads(layout):
+        return tokens
+    return ceil_div(tokens * layout.ep * layout.expert_tp, layout.tp)
 
 
 def _idle(tensor: Tensor) -> bool:
     return type(tensor.runs) is int and tensor.runs == 0
 
 
-def _bytes(tensor: Tensor, layout: Layout, fmt: AnyFormat) -> Num:
+def _part(tensor: Tensor, layout: Layout) -> Tensor:
     own = shard(tensor, layout)
     assert isinstance(own, Tensor)
-    return formats.tensor_bytes(own, fmt)
+    return own
 
 
-def cache_read(ledger: Ledger, layout: Layout, context: Num) -> Num:
+def _caches(ledger: Ledger, layout: Layout) -> list[Cache]:
+    rows = (shard(row, layout) for row in ledger.caches)
+    return [row for row in rows if isinstance(row, Cache)]
+
+
+def cache_read(
+    ledger: Ledger, layout: Layout, context: Num, source: Num | None = None
+) -> Num:
     """Return the elements of cache one GPU reads for one sequence's next token."""
-    rows = [shard(row, layout) for row in ledger.caches]
+    source = context if source is None else source
     return sum(
-        row.copies * row.per_position * row.sight.positions(context)
-        for row in rows
-        if isinstance(row, Cache)
+        row.copies * row.per_position * row.sight.positions(source if _crosses(row) else context)
+        for row in _caches(ledger, layout)
     )

@@ -18,7 +18,7 @@ from paramcalc.quantities.catalogue import CATALOGUE, At
 from paramcalc.sight import Chunk
 from paramcalc.spec import ModelSpec
 from paramcalc.sweep.grid import DEPLOYMENT, WORDS, Sheet, placed
-from paramcalc.sweep.intervals import formula_span
+from paramcalc.sweep.intervals import divides
 from paramcalc.symbols import Formula, lift, symbol
 
 SOLVED = "attention_equals_matmuls_at"
@@ -88,9 +88,7 @@ def columns_of(sheet: Sheet, names: list[str]) -> list[Column]:
     found = []
     for name in names:
         if there is not None and name in deployed.COLUMNS:
-            value = deployed.COLUMNS[name].of(there)
-            formula = None if value is None else lift(value)
-            found.append(Column(name, units[name], formula, "" if value is None else None))
+            found.append(Column(name, units[name], lift(deployed.COLUMNS[name].of(there))))
         else:
             found.append(_column(sheet, name, units[name], symbols, ledger, at))
     return found
@@ -143,10 +141,10 @@ def _solved(sheet: Sheet, ledger: Ledger) -> Formula:
             for name, values in dim.fields.items()
             if dim.size
         }
-        with suppress(ValueError, ZeroDivisionError):
+        with suppress(ValueError):
             formula = lift(flops.crossover(ledger))
-            formula_span(formula, spans)  # divides by zero if no layer without a window is left
-            return formula
+            if divides(formula, spans):  # else some shape has no layer without a window
+                return formula
     name = sheet.model.name
     raise InputError(f"{SOLVED}: {name} {why}; leave the column out, or use paramcalc {name}")
 

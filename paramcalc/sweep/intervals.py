@@ -32,6 +32,16 @@ def formula_span(formula: Formula, names: Mapping[str, Span]) -> Span:
     return low, high
 
 
+def divides(formula: Formula, names: Mapping[str, Span]) -> bool:
+    """Whether no divisor in a formula can be below 1."""
+    atoms = {atom for product in formula.terms for atom, _ in product}
+    return all(
+        (atom.name not in ("floor", "ceil") or formula_span(atom.parts[1], names)[0] >= 1)
+        and all(divides(part, names) for part in atom.parts)
+        for atom in atoms
+    )
+
+
 def _atom_span(atom: Atom, names: Mapping[str, Span], cache: dict[Atom, Span]) -> Span:
     if not atom.parts:
         return names[atom.name]
@@ -45,7 +55,8 @@ def _atom_span(atom: Atom, names: Mapping[str, Span], cache: dict[Atom, Span]) -
             low, high = fixed_power(a[0], b[1]), fixed_power(a[1], b[0])
             cache[atom] = max(0, low - slack), high + slack
         else:
-            corners = [_divide(atom.name, x, y) for x in a for y in b]
+            least = [max(1, y) for y in b]  # in any one row a divisor is at least 1
+            corners = [_divide(atom.name, x, y) for x in a for y in least]
             cache[atom] = min(corners), max(corners)
     return cache[atom]
 

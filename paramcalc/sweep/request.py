@@ -65,7 +65,9 @@ class Plan:
         fields = [a.field for a in self.axes]
         self._check_deployment(fields)
         several = len(request.models) > 1
-        figures = columns_module.DEPLOYED if "gpu" in fields else columns_module.DEFAULT
+        figures: tuple[str, ...] = columns_module.DEFAULT
+        if "gpu" in fields:
+            figures = tuple(n for n in columns_module.DEPLOYED if not self._unpriced(n))
         default = [*(["model"] if several else []), *fields, *figures]
         self.shown = list(dict.fromkeys(request.columns)) or default
         known = columns_module.known(fields)
@@ -82,6 +84,18 @@ class Plan:
                 raise InputError(f"{name}: holds names, not numbers; use another column")
         extra = fields if with_axes else []
         self.names = list(dict.fromkeys([*self.shown, *asked, *extra]))
+        for name in self.names:
+            if gpu := self._unpriced(name):
+                raise InputError(
+                    f"{name}: {gpu} has no price; add --price 2.49, or --hardware with one"
+                )
+
+    def _unpriced(self, name: str) -> str | None:
+        """The first GPU without a price, if a column is of money."""
+        if not name.startswith("cost_"):
+            return None
+        kinds = next((axis.values or () for axis in self.axes if axis.field == "gpu"), ())
+        return next((kind.name for kind in kinds if kind.price_per_hour_micro is None), None)
 
     def _check_deployment(self, fields: list[str]) -> None:
         for name in ("gpus", "tp"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 import paramcalc
@@ -13,6 +14,7 @@ from paramcalc.deploy.hardware_file import priced
 from paramcalc.deploy.parallel import Layout
 from paramcalc.deploy.serving import Service, Workload
 from paramcalc.errors import InputError
+from paramcalc.sweep import search
 from paramcalc.sweep.request import Plan, Request
 
 COLUMNS = (
@@ -98,9 +100,10 @@ def test_rows_are_those_of_one_deployment(name: str) -> None:
 
 
 def test_without_a_price_no_money_is_shown() -> None:
-    money = ("cost_per_hour", "cost_per_million_tokens")
-    row = table(columns=money, axes=(("gpu", "h100"),))[0]
-    assert row["cost_per_hour"] == row["cost_per_million_tokens"] == ""
+    assert not any(n.startswith("cost") for n in Plan(Request(axes=(("gpu", "h100"),))).shown)
+    for wish in ({"columns": ("cost_per_hour",)}, {"where": ("cost_per_million_tokens < 5",)}):
+        with pytest.raises(InputError, match=r"cost_.*h100-sxm-80gb has no price; add --price"):
+            Plan(Request(axes=(("gpu", "h100"),), **wish))
 
 
 def test_layouts_that_do_not_divide_are_dropped() -> None:
@@ -162,3 +165,27 @@ def test_money_and_times_beyond_int64_stay_exact() -> None:
     )
     for row in rows:
         check(row)
+
+
+def test_the_search_finds_what_a_walk_finds() -> None:
+    """The cheapest row that fits, and how many do, against every row."""
+    axes = (
+        ("gpu", "h100,a100"),
+        ("gpus", "1:9"),
+        ("tp", "1,2,4,8"),
+        ("batch", "1:64"),
+        ("context", "2k,16k"),
+    )
+    common = {"models": ("llama3.1-8b", "qwen3-30b-a3b"), "axes": axes, "price": "2"}
+    fits = "gpu_free_bytes >= 0 and tokens_per_second_request >= 60"
+    by = "cost_per_million_tokens"
+    columns = ("gpu_free_bytes", "tokens_per_second_request", by)
+    walked = [
+        row[by]
+        for row in table(**common, columns=columns)
+        if row["gpu_free_bytes"] >= 0 and row["tokens_per_second_request"] >= 60
+    ]
+    searched = Plan(Request(**common, where=(fits,), by=by, top=3, columns=(by,)))
+    found = [int(row.table.at(np.array([row.own]))[0][0]) for row in search.best(searched)]
+    assert found == sorted(walked)[:3]
+    assert search.count(Plan(Request(**common, where=(fits,)))) == len(walked)
