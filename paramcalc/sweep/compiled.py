@@ -135,15 +135,24 @@ class Compiled:
                     scratch[: part.stop - start],
                 )
         if self._mixed:
-            names = {n: v[:, None, None] for n, v in leading.items()}
+            self._add_mixed(out, leading)
+
+    def _add_mixed(self, out: Array, leading: Mapping[str, Array]) -> None:
+        """Add what spans groups, in steps that stay in the cache."""
+        step = max(1, MIXED_IN_CACHE // (out.shape[1] * out.shape[2]))
+        for start in range(0, len(out), step):
+            part = slice(start, start + step)
+            names = {n: v[part, None, None] for n, v in leading.items()}
             names |= self._middle | self._trailing
             cache: dict[Atom, Any] = {}
             for product, count in self._mixed.items():
-                out += product_value(product, names, cache, count)
+                out[part] += product_value(product, names, cache, count)
 
 
 IN_CACHE = 16_384
 """Rows that several passes go over before the next ones."""
+MIXED_IN_CACHE = 32_768
+"""The same for terms that take tens of passes each."""
 
 
 def _write(
