@@ -33,7 +33,9 @@ ALIASES = {
 }
 """Short names, accepted wherever a person types a field."""
 
-TOKEN_FIELDS = frozenset({"context", "n_positions", "window", "chunk", "index_top_k"})
+TOKEN_FIELDS = frozenset(
+    {"context", "n_positions", "window", "chunk", "index_top_k", "prompt", "output"}
+)
 """Fields in which 1k is 1,024; everywhere else it is 1,000."""
 
 _TEXT = frozenset(

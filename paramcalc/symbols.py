@@ -140,7 +140,7 @@ class Formula:
             factors = [atom.text(show) + _power(power) for atom, power in product]
             size = abs(count)
             if size != 1 or not factors:
-                factors.insert(0, f"{size:,}" if not factors else str(size))
+                factors.insert(0, f"{size:,}")
             sign = ("-" if count < 0 else "") if not parts else (" - " if count < 0 else " + ")
             parts.append(sign + "·".join(factors))
         text = "".join(parts) or "0"

@@ -44,7 +44,7 @@ CARD = [
 OPTIONS = {
     "show": [*CARD, "--tensors", "--by-layer", "--mtp", "--as", "--like", "--arch", *SHARED],
     "list": ["--moe", "--dense", "--min", "--max", "--by", "--types", *SHARED],
-    "compare": ["--context", "-n", "--batch", "--kv-dtype", *SHARED],
+    "compare": ["--context", "-n", "--batch", "--kv-dtype", "--mtp", *SHARED],
     "sweep": [
         *(o for o in CARD if o not in ("--no-tie", "--no-gpt2", "--no-gated")),
         "--dtype",
@@ -71,7 +71,19 @@ OPTIONS = {
         "--list-columns",
         *SHARED,
     ],
-    "explain": ["--context", "-n", "--set", *SHARED],
+    "explain": ["--context", "-n", "--set", "--mtp", "--like", "--arch", *SHARED],
+    "train": [
+        "--tokens",
+        *("--gpu", "--gpus", "--tp", "--pp", "--ep", "--dp", "--cp", "--etp"),
+        *("--seq", "--micro-batch", "--global-batch", "--global-batch-tokens"),
+        *("--optimizer", "--dtype", "--grad-dtype", "--master", "--no-master"),
+        *("--zero", "--shard-over", "--recompute", "--attention"),
+        *("--sequence-parallel", "--no-sequence-parallel", "--schedule", "--virtual"),
+        *("--lora-rank", "--lora-targets", "--base-dtype"),
+        *("--mfu", "--tokens-per-second", "--compute", "--pue", "--chinchilla"),
+        *("--reserve", "--price", "--hardware", "--like", "--arch"),
+        *SHARED,
+    ],
     "moe": [
         "--tokens",
         "--capacity-factor",

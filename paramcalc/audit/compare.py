@@ -201,7 +201,8 @@ def _parted(model: Model, held: list[Held]) -> tuple[list[Held], list[Held]]:
     holds."""
     if model.spec.count_mtp:
         return held, []
-    own, apart = [], []
+    own: list[Held] = []
+    apart: list[Held] = []
     numbers = [_late(model, t.name) for t in held]
     predicting = {n for n, t in zip(numbers, held, strict=True) if _PREDICTION.search(t.name)}
     for number, tensor in zip(numbers, held, strict=True):

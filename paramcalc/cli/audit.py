@@ -90,6 +90,7 @@ def show_contents(name: str, way: str) -> None:
             title=audit_view.contents_headline(path.resolve().name, contents, held),
         )
         if report is not None:
+            typer.echo()
             output.show(
                 report.sections(),
                 markdown_way=markdown,

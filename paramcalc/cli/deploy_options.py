@@ -82,13 +82,19 @@ MaxBatched = Annotated[str, _count("--max-batched-tokens", "Tokens of one step."
 def share(name: str, text: str) -> Fraction:
     """Return a share above 0 and up to 1, typed 0.9 or 90%. Raises ``InputError``."""
     try:
-        value = Fraction(Decimal(text.strip().removesuffix("%")))
-        value = value / 100 if text.strip().endswith("%") else value
-    except (InvalidOperation, ValueError, OverflowError):
-        value = Fraction(0)
+        typed = Decimal(text.strip().removesuffix("%"))
+    except InvalidOperation:
+        typed = Decimal(0)
+    # a Fraction of a number with a huge exponent would take long to make
+    small = typed.is_finite() and abs(typed.adjusted()) <= MOST_PLACES
+    value = Fraction(typed if small else 0) / (100 if text.strip().endswith("%") else 1)
     if not 0 < value <= 1:
         raise InputError(f"{name} = {text}: must be above 0 and at most 1; as 0.9 or 90%")
     return value
+
+
+MOST_PLACES = 20
+"""Digits before or after the point of a share; more is no share of anything."""
 
 
 def percent(name: str, text: str) -> int:
@@ -143,7 +149,7 @@ def layout(
 
     Raises ``InputError`` where the sizes do not multiply up or do not divide the model.
     """
-    from paramcalc.deploy.fit import chosen
+    from paramcalc.deploy.choices import chosen
     from paramcalc.deploy.parallel import Layout
 
     total = count("gpus", gpus)
@@ -182,5 +188,13 @@ def engine(
         o.positive("page", page),
         o.positive("max_batched_tokens", max_batched),
         o.positive("max_seqs", max_seqs),
-        None if reserve is None else o.size("reserve", reserve),
+        None if reserve is None else _reserve(reserve),
     )
+
+
+def _reserve(text: str) -> int:
+    """Bytes, 0 or more. Raises ``InputError``."""
+    value = o.size("reserve", text)
+    if value < 0:
+        raise InputError(f"reserve = {text}: must be at least 0; raise it")
+    return value

@@ -25,6 +25,7 @@ COMMANDS = {
     "formats": "The weights in every format, in bytes and bits a weight.",
     "fit": "Does it fit these GPUs, by how much, and what would make it fit.",
     "serve": "Time to first token, tokens a second, what bounds them, cost.",
+    "train": "Memory, FLOPs, days, energy and money of a training run.",
     "moe": "Load of the experts: slots, drops, padding, imbalance.",
     "hardware": "List accelerators, or show one with the source of each figure.",
     "audit": "Compare a model with the tensors that files hold.",

@@ -59,9 +59,7 @@ Arch = Annotated[
     str | None,
     typer.Option("--arch", metavar="CLASS", help="Count this class, not the file's architectures."),
 ]
-Mtp = Annotated[
-    bool, typer.Option("--mtp", help="Count multi-token-prediction layers too.")
-]
+Mtp = Annotated[bool, typer.Option("--mtp", help="Count multi-token-prediction layers too.")]
 D = Annotated[str | None, _size("--d", says="d_model, the width of the stream.")]
 Layers = Annotated[str | None, _size("--layers", "-L", says="Number of layers.")]
 Heads = Annotated[str | None, _size("--heads", "-H", says="Number of query heads.")]
@@ -85,7 +83,7 @@ Set = Annotated[
     typer.Option(
         "--set",
         metavar="FIELD=VALUE",
-        help="Any other field, such as window=4096, mla.kv_lora_rank=512.",
+        help="Any other field (window=4096, mla.kv_lora_rank=512), or a key of the config.json.",
     ),
 ]
 Batch = Annotated[str, typer.Option("--batch", metavar="N", help="Sequences in the KV cache.")]
@@ -184,11 +182,21 @@ def load(
         base = model_of(data, "-", name="model", like=like, arch=arch)
     else:
         base = load_model(name, like=like, arch=arch)
+    say_shadowed(name)
     if mtp:
         base = base.with_(count_mtp=True)
     if not fields:
         return base, None
     return base.with_(**fields), base
+
+
+def say_shadowed(name: str) -> None:
+    """Write a note where a preset was taken and a folder of the same name was not."""
+    from paramcalc.sources.loading import is_shadowed
+    from paramcalc.views import output
+
+    if is_shadowed(name):
+        output.say(f"note: {name} is the preset of that name; for the folder write ./{name}")
 
 
 def kept(base: Model | None, fields: dict[str, Any]) -> list[str]:

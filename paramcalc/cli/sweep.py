@@ -182,6 +182,8 @@ def sweep(
             plot=plot,
         ),
     )
+    for name in plan.request.models:
+        o.say_shadowed(name)
     o.say_notes(*plan.models)
 
 

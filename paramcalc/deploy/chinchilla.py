@@ -29,7 +29,7 @@ class Fit(NamedTuple):
     source: str
 
 
-HOFFMANN = Fit(1.6934, 406.4, 410.7, 0.3392, 0.2849, "arXiv:2203.15556, approach 3")
+HOFFMANN = Fit(1.6934, 406.4, 410.7, 0.3392, 0.2849, "arXiv:2203.15556, no. 3")
 BESIROGLU = Fit(1.8172, 482.01, 2085.43, 0.3478, 0.3658, "arXiv:2404.10102")
 FITS = {"hoffmann": HOFFMANN, "besiroglu": BESIROGLU}
 

@@ -3,10 +3,10 @@
 * Tensor parallelism (Megatron-LM, arXiv:1909.08053, section 3): an all-reduce of the hidden vectors
   after each matrix that is split by rows and after a split embedding; the logits are gathered.
   A ring all-reduce moves 2 (p - 1) / p of the vector over each link, a gather half of that.
-* Experts spread over data-parallel ranks (GShard, arXiv:2006.16668, section 3.2): each token's vector
-  goes to its k experts and comes back, but for the share of them on its own rank. Engines that send
-  a vector once a rank, or in 8 bits, send less. Where experts are spread over the tensor-parallel
-  ranks alone, every rank has the tokens already and the all-reduce combines them.
+* Experts spread over data-parallel ranks (GShard, arXiv:2006.16668, section 3.2): each token's
+  vector goes to its k experts and comes back, but for the share of them on its own rank. Engines
+  that send a vector once a rank, or in 8 bits, send less. Where experts are spread over the
+  tensor-parallel ranks alone, every rank has the tokens already and the all-reduce combines them.
 * Pipeline stages hand on the hidden vectors.
 
 Elements have 16 bits. Each exchange waits a hop, whatever it carries; nothing overlaps with work.
@@ -85,9 +85,7 @@ def _is_expert(tensor: Tensor) -> bool:
     return tensor.shard.startswith("expert")
 
 
-def _reduced(
-    ledger: Ledger, tp: Num, link: Link, tokens: Num, stream: Stream, spread: bool
-) -> Num:
+def _reduced(ledger: Ledger, tp: Num, link: Link, tokens: Num, stream: Stream, spread: bool) -> Num:
     """The all-reduces after matrices that tensor parallelism splits by rows."""
     rows = [t for t in _rows(ledger, stream) if not (spread and _is_expert(t))]
     total: Num = 0

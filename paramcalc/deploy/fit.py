@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from fractions import Fraction
 from functools import cached_property
 from typing import NamedTuple
@@ -11,9 +11,8 @@ from paramcalc import formats
 from paramcalc.deploy import parallel
 from paramcalc.deploy.engine import Engine, padded_for_kernels, paged_elements, workspace
 from paramcalc.deploy.parallel import Layout
-from paramcalc.errors import InputError
 from paramcalc.formats import AnyFormat
-from paramcalc.ledger import Ledger
+from paramcalc.ledger import Ledger, Row
 from paramcalc.model import Model
 from paramcalc.numbers import Num, ceil_div, maximum
 from paramcalc.quantities import memory
@@ -95,12 +94,23 @@ class Deployment:
 
     @cached_property
     def stages(self) -> list[Stage]:
-        """One GPU of each pipeline stage."""
+        """One GPU of each pipeline stage; stages that hold the same are one object."""
         vocab = self.model.spec.vocab_size
-        return [
-            stage_of(whole, self.layout, self.format, self.engine, vocab)
-            for whole in parallel.stages(self.model.ledger, self.layout)
-        ]
+        known: dict[tuple[Row, ...], Stage] = {}
+        found = []
+        for whole in parallel.stages(self.model.ledger, self.layout):
+            if whole.rows not in known:
+                known[whole.rows] = stage_of(whole, self.layout, self.format, self.engine, vocab)
+            found.append(known[whole.rows])
+        return found
+
+    @cached_property
+    def _distinct(self) -> list[tuple[int, Stage]]:
+        """The stages that differ, each with the number of the first of its kind."""
+        first: dict[int, tuple[int, Stage]] = {}
+        for number, stage in enumerate(self.stages):
+            first.setdefault(id(stage), (number, stage))
+        return list(first.values())
 
     def cache(self, stage: Stage, load: Load) -> int:
         """Bytes of cache on one GPU of a stage, each sequence as long as it is."""
@@ -117,12 +127,13 @@ class Deployment:
 
     def need(self, load: Load) -> int:
         """Bytes on the most loaded GPU."""
-        return max(stage.fixed + self.cache_paged(stage, load) for stage in self.stages)
+        return max(stage.fixed + self.cache_paged(stage, load) for _, stage in self._distinct)
 
     def busiest(self, load: Load) -> tuple[int, Stage]:
-        """The stage whose GPUs hold most: its number and what one of them holds."""
-        found = enumerate(self.stages)
-        return max(found, key=lambda item: item[1].fixed + self.cache_paged(item[1], load))
+        """The stage whose GPUs hold most: its number from 0 and what one of them holds."""
+        return max(
+            self._distinct, key=lambda item: item[1].fixed + self.cache_paged(item[1], load)
+        )
 
     def fits(self, load: Load, capacity: int) -> bool:
         """Whether every GPU holds its part in ``budget`` of its capacity."""
@@ -135,14 +146,27 @@ class Deployment:
     def largest_batch(self, context: int, capacity: int) -> int:
         """The most sequences of so many tokens that fit at once; 0 if none does.
 
-        Every one costs the same, so this is a division; over ``MOST_TOKENS`` there is no limit.
+        Every one costs the same, so this is a division; ``MOST_TOKENS`` a replica or more say that
+        there is no limit.
         """
-        room = min(
-            (self.budget(capacity) - stage.fixed) // (self.cache_paged(stage, one) or 1)
-            for one in [Load(context, self.layout.dp)]
-            for stage in self.stages
-        )
-        return max(0, min(room, MOST_TOKENS)) * self.layout.dp
+        return int(self.concurrency(context, capacity)) * self.layout.dp
+
+    def concurrency(self, context: int, capacity: int) -> Fraction:
+        """How often one replica's room holds a sequence of so many tokens, not rounded.
+
+        At most ``MOST_TOKENS``: a model may keep no cache.
+        """
+        found = Fraction(MOST_TOKENS)
+        bits, page = self.kv_format.bits, self.engine.page
+        for _, stage in self._distinct:
+            room = self.budget(capacity) - stage.fixed
+            # bits, not bytes: two sequences of an odd number of 4-bit elements share a byte
+            one = bits * sum(paged_elements(c, context, page) for c in stage.ledger.caches)
+            if room < 0:
+                return Fraction(0)
+            if one:
+                found = min(found, Fraction(8 * room + 7, one))
+        return found
 
     def largest_context(self, batch: int, capacity: int) -> int | None:
         """The longest sequences of which ``batch`` fit; 0 if none, None for no limit.
@@ -170,94 +194,9 @@ def last(holds: Callable[[int], bool]) -> int | None:
     return low
 
 
-def layouts(ledger: Ledger, gpus: int) -> Iterator[Layout]:
-    """Yield the layouts of one replica on so many GPUs, the widest tensor parallelism first.
-
-    Tensor parallelism stays inside a node of eight; pipeline stages take the rest.
-    """
-    for tp in range(min(gpus, NODE), 0, -1):
-        if gpus % tp:
-            continue
-        layout = Layout(tp=tp, pp=gpus // tp)
-        try:
-            parallel.check(ledger, layout)
-        except InputError:
-            continue
-        yield layout
-
-
-def chosen(model: Model, gpus: int) -> Layout:
-    """Return the layout of one replica on so many GPUs. Raises ``InputError`` if there is none."""
-    for layout in layouts(model.ledger, gpus):
-        return layout
-    raise InputError(
-        f"gpus = {gpus}: no tensor and pipeline sizes divide this model so; give --tp, --pp, --dp"
-    )
-
-
-def fewest(
-    model: Model, load: Load, capacities: dict[str, int], dtype: str, kv_dtype: str, engine: Engine
-) -> dict[str, Deployment | None]:
-    """Return for each kind of GPU the smallest replica that fits; None above ``MOST_GPUS``.
-
-    Sizes tried are powers of two. What a layout needs does not depend on the kind of GPU.
-    """
-    found: dict[str, Deployment | None] = dict.fromkeys(capacities)
-    size = 1
-    while size <= MOST_GPUS and None in found.values():
-        for layout in layouts(model.ledger, size):
-            deployment = Deployment(model, layout, dtype, kv_dtype, engine)
-            for name, capacity in capacities.items():
-                if found[name] is None and deployment.fits(load, capacity):
-                    found[name] = deployment
-        size *= 2
-    return found
-
-
 class Change(NamedTuple):
     """A single change after which a deployment fits: what to type, and why it helps."""
 
     option: str
     value: str
     text: str
-
-
-def changes(deployment: Deployment, load: Load, capacity: int) -> list[Change]:
-    """Return the single changes that make it fit, the least intrusive first.
-
-    The order: the engine's share of memory, the cache's format, the batch, the context, the
-    weights' format, more GPUs.
-    """
-    d = deployment
-
-    def other(**fields: str) -> Deployment:
-        dtype = fields.get("dtype", d.format.name)
-        kv = fields.get("kv_dtype", d.kv_format.name)
-        return Deployment(d.model, d.layout, dtype, kv, d.engine)
-
-    found = []
-    high = Fraction(95, 100)
-    if d.engine.utilization < high and d.need(load) <= capacity * high:
-        found.append(Change("--utilization", "0.95", "the engine takes 95% of the memory"))
-    if d.kv_format.bits > 8 and other(kv_dtype="fp8").fits(load, capacity):
-        found.append(Change("--kv-dtype", "fp8", "a cache of one byte an element"))
-    batch = d.largest_batch(load.context, capacity)
-    if 0 < batch < load.batch:
-        found.append(Change("--batch", str(batch), "fewer sequences at once"))
-    context = d.largest_context(load.batch, capacity)
-    if context:
-        found.append(Change("--context", str(context), "shorter sequences"))
-    for dtype in ("fp8", "int4"):
-        if formats.FORMATS[dtype].bits < d.format.bits and other(dtype=dtype).fits(load, capacity):
-            found.append(Change("--dtype", dtype, "smaller weights"))
-            break
-    size = d.layout.gpus // d.layout.dp * 2
-    while size <= MOST_GPUS:
-        for layout in layouts(d.model.ledger, size):
-            if Deployment(d.model, layout, d.format.name, d.kv_format.name, d.engine).fits(
-                load, capacity
-            ):
-                found.append(Change("--gpus", str(size), f"as {layout.text()}"))
-                return found
-        size *= 2
-    return found

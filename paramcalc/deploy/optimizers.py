@@ -90,10 +90,10 @@ OPTIMIZERS = {
     for o in (
         Optimizer("adamw", _bytes(8), "m and v in fp32"),
         Optimizer("adamw-bf16", _bytes(4), "m and v in bf16", master=False),
-        Optimizer("adamw-8bit", _eight_bit, f"m and v in 8 bits, blocks of {BLOCK}"),
-        Optimizer("adafactor", _factored, "rows and columns in fp32"),
+        Optimizer("adamw-8bit", _eight_bit, "m and v, 8-bit"),
+        Optimizer("adafactor", _factored, "rows + columns"),
         Optimizer("lion", _bytes(4), "momentum in fp32"),
-        Optimizer("muon", _muon, "momentum; AdamW for the rest"),
+        Optimizer("muon", _muon, "momentum, or m, v"),
         Optimizer("sgd", _bytes(0), "no state"),
         Optimizer("sgd-momentum", _bytes(4), "momentum in fp32"),
     )

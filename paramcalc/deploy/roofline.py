@@ -111,29 +111,38 @@ def decode(
 
 
 def prefill(
-    ledger: Ledger, layout: Layout, machine: Machine, fmt: AnyFormat, kv_bits: int, prompt: Num
+    ledger: Ledger,
+    layout: Layout,
+    machine: Machine,
+    fmt: AnyFormat,
+    kv_bits: int,
+    prompt: Num,
+    prompts: Num = 1,
 ) -> Step:
-    """Return the pass over one prompt: causal, the head at its last token alone.
+    """Return the pass over ``prompts`` of ``prompt`` tokens each: causal, the head at each one's
+    last token alone.
 
-    With an encoder the prompt is its input, and the decoder writes one token.
+    With an encoder a prompt is its input, and the decoder writes one token. An engine that cuts
+    long prompts reads weights and cache once a piece, beside many FLOPs: not counted.
     """
     link = Link(machine.link, machine.hop)
-    cache: Num = sum(row.elements(prompt) for row in _caches(ledger, layout)) * kv_bits // 8
+    tokens = prompts * prompt
+    kept: Num = sum(row.elements(prompt) for row in _caches(ledger, layout))
     if any(t.stream == "source" for t in ledger.tensors):
-        work = _matrices(ledger, layout, fmt, prompt, 0, "source")
+        work = _matrices(ledger, layout, fmt, tokens, 0, "source")
         pairs = _between(ledger, layout, lambda o: o.sight.pairs(prompt), "source")
-        work = work.plus(Work(0, pairs)).plus(_writing(ledger, layout, fmt, 1, prompt, 1))
-        weights = weights_read(ledger, layout, fmt, prompt, "source")
-        weights = weights + weights_read(ledger, layout, fmt, 1)
-        waited = exchange(ledger, layout, link, prompt, 0, "source")
-        waited = waited + exchange(ledger, layout, link, 1, 1)
+        work = work.plus(_writing(ledger, layout, fmt, 1, prompt, prompts))
+        weights = weights_read(ledger, layout, fmt, tokens, "source")
+        weights = weights + weights_read(ledger, layout, fmt, prompts)
+        waited = exchange(ledger, layout, link, tokens, 0, "source")
+        waited = waited + exchange(ledger, layout, link, prompts, prompts)
     else:
-        work = _matrices(ledger, layout, fmt, prompt, 1)
+        work = _matrices(ledger, layout, fmt, tokens, prompts)
         pairs = _between(ledger, layout, lambda o: o.sight.pairs(prompt))
-        work = work.plus(Work(0, pairs))
-        weights = weights_read(ledger, layout, fmt, prompt)
-        waited = exchange(ledger, layout, link, prompt, 1)
-    return _step(machine, weights, cache, work, waited)
+        weights = weights_read(ledger, layout, fmt, tokens)
+        waited = exchange(ledger, layout, link, tokens, prompts)
+    work = work.plus(Work(0, prompts * pairs))
+    return _step(machine, weights, prompts * kept * kv_bits // 8, work, waited)
 
 
 def _step(machine: Machine, weights: Num, cache: Num, work: Work, waited: Num) -> Step:
@@ -273,9 +282,7 @@ def _caches(ledger: Ledger, layout: Layout) -> list[Cache]:
     return [row for row in rows if isinstance(row, Cache)]
 
 
-def cache_read(
-    ledger: Ledger, layout: Layout, context: Num, source: Num | None = None
-) -> Num:
+def cache_read(ledger: Ledger, layout: Layout, context: Num, source: Num | None = None) -> Num:
     """Return the elements of cache one GPU reads for one sequence's next token."""
     source = context if source is None else source
     return sum(

@@ -1,4 +1,4 @@
-"""The answer of ``paramcalc serve``: time to first token, tokens a second, what bounds them, cost.
+"""Serving a workload on GPUs: time to first token, tokens a second, what bounds them, cost.
 
 One replica is pp stages of tp GPUs; data parallelism repeats it. A step advances every sequence of
 the batch by one token; over pp stages the batch travels as pp parts, one a stage.
@@ -11,15 +11,19 @@ from typing import NamedTuple
 
 from paramcalc import formats
 from paramcalc.deploy import roofline
-from paramcalc.deploy.figures import MICRO, Figure, Group
-from paramcalc.deploy.fit import Deployment, Load
+from paramcalc.deploy.figures import MICRO
+from paramcalc.deploy.fit import MOST_TOKENS, Deployment, Load, last
 from paramcalc.deploy.hardware import Accelerator
+from paramcalc.deploy.parallel import Layout
 from paramcalc.deploy.roofline import Machine, Step
-from paramcalc.formats import AnyFormat
+from paramcalc.errors import InputError
+from paramcalc.formats import FORMATS, AnyFormat
+from paramcalc.formats.mixed import Mixed
 from paramcalc.numbers import ceil_div
 
 HOUR = 3_600 * 10**9
 """Nanoseconds."""
+SECOND = 10**9
 
 
 def machine(
@@ -27,18 +31,37 @@ def machine(
 ) -> Machine:
     """Return a GPU as the roofline sees it, in the arithmetic of a format of weights.
 
-    Raises ``InputError`` where the GPU has no such arithmetic.
+    What the format leaves in 16 bits is multiplied at the rate of BF16 or FP16. Raises
+    ``InputError`` where the GPU has no such arithmetic, or is too slow to be counted.
     """
-    compute = formats.compute_format(fmt, gpu.peaks)
+    peak = gpu.peak(formats.compute_format(fmt, gpu.peaks) if gpu.peaks else fmt.name)
+    plain = None
+    if not isinstance(fmt, Mixed) and fmt.covers != "all":
+        plain = _rate(gpu, "peak", gpu.peak(_sixteen(gpu)), 10**9)
     link = gpu.link_one_way
     return Machine(
-        gpu.bandwidth // 10**6,
-        gpu.peak(compute) // 10**9,
-        None if link is None else link // 10**6,
+        _rate(gpu, "bandwidth", gpu.bandwidth, 10**6),
+        _rate(gpu, "peak", peak, 10**9),
+        None if link is None else _rate(gpu, "link", link, 10**6),
         bandwidth_percent,
         flops_percent,
         hop,
+        plain,
     )
+
+
+def _sixteen(gpu: Accelerator) -> str:
+    """The 16-bit arithmetic of a GPU. Raises ``InputError``."""
+    return "bf16" if gpu.has("bf16") else formats.compute_format(FORMATS["bf16"], gpu.peaks)
+
+
+def _rate(gpu: Accelerator, name: str, amount: int, unit: int) -> int:
+    """A rate in a unit, of which a percent must be left. Raises ``InputError``."""
+    if amount < 100 * unit:
+        raise InputError(
+            f"gpu = {gpu.name}: its {name} of {amount:,} a second is below {100 * unit:,}; check it"
+        )
+    return amount // unit
 
 
 class Workload(NamedTuple):
@@ -49,35 +72,58 @@ class Workload(NamedTuple):
     batch: int
 
     @property
-    def context(self) -> int:
-        """Tokens a sequence holds on average while it is written."""
-        return self.prompt + self.output // 2
-
-    @property
     def longest(self) -> Load:
         """What the cache must hold at worst."""
         return Load(self.prompt + self.output, self.batch)
 
 
 class Service:
-    """A deployment that serves a workload on one kind of GPU."""
+    """A deployment that serves a workload on one kind of GPU.
+
+    Raises ``InputError`` for a model that does not write, and for sizes beyond all use.
+    """
 
     def __init__(
         self, deployment: Deployment, gpu: Accelerator, machine: Machine, work: Workload
     ) -> None:
+        spec = deployment.model.spec
+        if not spec.causal and spec.encoder is None:
+            raise InputError(
+                f"model = {deployment.model.name}: every token sees all others, so it writes none;"
+                " take a decoder"
+            )
+        for name, size in work._asdict().items():
+            if not 1 <= size <= MOST_TOKENS:
+                raise InputError(f"{name} = {size:,}: must be from 1 to {MOST_TOKENS:,}; change it")
         self.deployment = deployment
         self.gpu = gpu
         self.machine = machine
         self.work = work
 
-    def at(self, *, batch: int | None = None, context: int | None = None) -> Service:
+    def at(self, *, batch: int | None = None, prompt: int | None = None) -> Service:
         """The same with another batch or prompt."""
         work = self.work
         if batch is not None:
             work = work._replace(batch=batch)
-        if context is not None:
-            work = work._replace(prompt=context)
+        if prompt is not None:
+            work = work._replace(prompt=prompt)
         return Service(self.deployment, self.gpu, self.machine, work)
+
+    @property
+    def layout(self) -> Layout:
+        """How the GPUs share the work."""
+        return self.deployment.layout
+
+    @property
+    def has_encoder(self) -> bool:
+        """Whether an encoder reads the prompt, and the decoder sees it by cross attention."""
+        return self.deployment.model.spec.encoder is not None
+
+    @property
+    def context(self) -> int:
+        """Tokens a sequence holds on average while it is written; its own, beside an encoder's."""
+        own = self.work.output // 2
+        return max(1, own) if self.has_encoder else self.work.prompt + own
 
     @cached_property
     def steps(self) -> list[Step]:
@@ -91,8 +137,9 @@ class Service:
                 self.machine,
                 d.format,
                 d.kv_format.bits,
-                self.work.context,
+                self.context,
                 part,
+                self.work.prompt if self.has_encoder else None,
             )
             for stage in d.stages
         ]
@@ -100,25 +147,51 @@ class Service:
     @cached_property
     def passes(self) -> list[Step]:
         """Prefill of one prompt, stage by stage."""
+        return self._passes(1)
+
+    @cached_property
+    def full_passes(self) -> list[Step]:
+        """Prefill of as many prompts as an engine takes into one step, stage by stage."""
+        return self._passes(self.prompts_together)
+
+    @property
+    def prompts_together(self) -> int:
+        """Prompts that a replica prefills in one step: what it has, up to the engine's tokens."""
+        room = self.deployment.engine.max_batched_tokens // self.work.prompt
+        return max(1, min(room, self.replica_batch))
+
+    def _passes(self, prompts: int) -> list[Step]:
         d = self.deployment
+        bits, n = d.kv_format.bits, self.work.prompt
         return [
-            roofline.prefill(
-                stage.whole, d.layout, self.machine, d.format, d.kv_format.bits, self.work.prompt
-            )
-            for stage in d.stages
+            roofline.prefill(s.whole, d.layout, self.machine, d.format, bits, n, prompts)
+            for s in d.stages
         ]
 
     @property
+    def prefill_flops(self) -> int:
+        """FLOPs of a prompt in the whole model: causal, the head at its last token alone."""
+        d = self.deployment
+        bits, prompt = d.kv_format.bits, self.work.prompt
+        ledger = d.model.ledger
+        return roofline.prefill(ledger, Layout(), self.machine, d.format, bits, prompt).work
+
+    @property
     def replica_batch(self) -> int:
-        """Sequences of one replica."""
-        return ceil_div(self.work.batch, self.deployment.layout.dp)
+        """Sequences of one replica, the fullest."""
+        return ceil_div(self.work.batch, self.layout.dp)
+
+    @property
+    def slowest(self) -> Step:
+        """The stage that decode waits for."""
+        return max(self.steps, key=lambda step: step.time)
 
     @property
     def step_time(self) -> int:
         """Nanoseconds from one token of a request to its next: as many turns of the slowest stage
-        as there are parts of the batch."""
+        as there are parts of the batch, and at least once through all stages."""
         parts = min(self.replica_batch, len(self.steps))
-        return max(sum(s.time for s in self.steps), parts * max(s.time for s in self.steps))
+        return max(sum(s.time for s in self.steps), parts * self.slowest.time)
 
     @property
     def first_token(self) -> int:
@@ -127,40 +200,51 @@ class Service:
 
     @property
     def prefill_time(self) -> int:
-        """Nanoseconds between prompts where they follow each other: the slowest stage."""
-        return max(s.time for s in self.passes)
+        """Nanoseconds a prompt takes where full steps follow each other: the slowest stage's."""
+        return ceil_div(max(s.time for s in self.full_passes), self.prompts_together)
 
     @property
     def bound(self) -> str:
         """What bounds decode: memory, compute or exchange."""
-        slowest = max(self.steps, key=lambda step: step.time)
-        return bound(slowest)
+        return bound(self.slowest)
 
     @property
     def decode_rate(self) -> int:
         """Tokens a second of all replicas while nothing is prefilled."""
-        return self.work.batch * 10**9 // self.step_time
+        return self.work.batch * SECOND // self.step_time
 
     @property
     def request_time(self) -> int:
-        """Nanoseconds of one replica that a request costs: its prefill, and its share of steps."""
-        return self.prefill_time + self.work.output * self.step_time // self.replica_batch
+        """Nanoseconds from a request's start to its last token, where none waits: the first token
+        comes from its prefill."""
+        return self.first_token + (self.work.output - 1) * self.step_time
+
+    @property
+    def cycle_time(self) -> int:
+        """Nanoseconds in which a replica serves its batch once, prefill and decode in turn."""
+        decode = (self.work.output - 1) * self.step_time
+        return self.replica_batch * self.prefill_time + decode
 
     @property
     def served_rate(self) -> int:
         """Tokens a second that all replicas write when prefill shares the GPUs with decode."""
-        return self.deployment.layout.dp * self.work.output * 10**9 // self.request_time
+        return self.work.batch * self.work.output * SECOND // self.cycle_time
 
     def cost(self, nanoseconds: int, tokens: int) -> int | None:
         """Micro-dollars for a million tokens, ``tokens`` of which take one replica so long.
 
         None where the GPU has no price.
         """
+        return self._cost(self.layout.gpus // self.layout.dp, nanoseconds, tokens)
+
+    def cost_of_all(self, nanoseconds: int, tokens: int) -> int | None:
+        """The same where all GPUs together take so long: replicas that idle are paid, too."""
+        return self._cost(self.layout.gpus, nanoseconds, tokens)
+
+    def _cost(self, gpus: int, nanoseconds: int, tokens: int) -> int | None:
         price = self.gpu.price_per_hour_micro
         if price is None:
             return None
-        layout = self.deployment.layout
-        gpus = layout.gpus // layout.dp
         return ceil_div(price * gpus * nanoseconds * MICRO, HOUR * tokens)
 
     @property
@@ -168,218 +252,36 @@ class Service:
         """Whether the cache of the whole batch fits at its longest."""
         return self.deployment.fits(self.work.longest, self.gpu.visible_bytes)
 
+    @cached_property
+    def largest_batch(self) -> int:
+        """The most requests at once: what the cache holds at its longest, and the engine samples.
+
+        0 where none fits.
+        """
+        d = self.deployment
+        room = d.largest_batch(self.work.longest.context, self.gpu.visible_bytes)
+        return min(room, self.sampled)
+
+    @property
+    def sampled(self) -> int:
+        """The most requests that the engines of all replicas sample at once."""
+        return self.deployment.engine.max_seqs * self.layout.dp
+
+    @cached_property
+    def ridge(self) -> int | None:
+        """The smallest batch at which decode is bound by compute; None where memory always bounds
+        it, since the cache takes longer to read than its tokens to compute."""
+
+        def by_memory(batch: int) -> bool:
+            step = self.at(batch=batch).slowest
+            return step.memory >= step.compute
+
+        most = last(by_memory)
+        return None if most is None else most + 1
+
 
 def bound(step: Step) -> str:
     """Say what takes most of a step: memory, compute or exchange."""
     if step.exchange > max(step.memory, step.compute):
         return "exchange"
     return "memory" if step.memory >= step.compute else "compute"
-
-
-def groups(s: Service) -> list[Group]:
-    """Return the tables of the answer."""
-    return [_prefill(s), _decode(s), _served(s)]
-
-
-def _us(nanoseconds: int) -> int:
-    return ceil_div(nanoseconds, 1000)
-
-
-def _prefill(s: Service) -> Group:
-    slowest = max(s.passes, key=lambda step: step.time)
-    n = s.work.prompt
-    figures = (
-        Figure(
-            "prefill_flops",
-            "FLOPs, all GPUs",
-            sum(step.work for step in s.passes) * s.deployment.layout.tp,
-            "FLOPs",
-            "derived",
-            "causal, head at the last token",
-        ),
-        Figure(
-            "time_to_first_token",
-            "time to first token",
-            _us(s.first_token),
-            "microseconds",
-            "assumed",
-            "roofline, no queue",
-        ),
-        Figure(
-            "prefill_tokens_per_second",
-            "prompt tokens a second",
-            s.deployment.layout.dp * n * 10**9 // s.prefill_time,
-            "tokens/s",
-            "assumed",
-            f"bound by {bound(slowest)}",
-        ),
-        Figure(
-            "cost_per_million_prompt_tokens",
-            "cost of a million",
-            s.cost(s.prefill_time, n),
-            "microdollars",
-            "derived",
-            _priced(s),
-        ),
-    )
-    return Group(f"Prefill of {n:,} tokens", figures)
-
-
-def _priced(s: Service) -> str:
-    price = s.gpu.price_per_hour_micro
-    return "no price: --price" if price is None else f"${price / MICRO:,.2f} a GPU-hour"
-
-
-def _decode(s: Service) -> Group:
-    slowest = max(s.steps, key=lambda step: step.time)
-    gpus = s.deployment.layout.gpus
-    figures = (
-        Figure(
-            "decode_weight_bytes",
-            "weights read, a GPU",
-            slowest.weights,
-            "bytes",
-            "derived",
-            "once a step",
-        ),
-        Figure(
-            "decode_cache_bytes",
-            "cache read, a GPU",
-            slowest.cache,
-            "bytes",
-            "derived",
-            f"at {s.work.context:,} tokens",
-        ),
-        Figure("decode_flops", "FLOPs, a GPU", slowest.work, "FLOPs", "derived", "exact / ranks"),
-        Figure(
-            "step_time",
-            "one step",
-            _us(s.step_time),
-            "microseconds",
-            "assumed",
-            f"bound by {s.bound}",
-        ),
-        Figure(
-            "exchange_time",
-            "of which exchange",
-            _us(slowest.exchange),
-            "microseconds",
-            "assumed",
-            f"{s.machine.hop / 1000:g} µs a hop + link",
-        ),
-        Figure(
-            "tokens_per_second_request",
-            "a request",
-            10**9 // s.step_time,
-            "tokens/s",
-            "assumed",
-            "1 / step",
-        ),
-        Figure(
-            "tokens_per_second",
-            "all requests",
-            s.decode_rate,
-            "tokens/s",
-            "assumed",
-            "batch / step",
-        ),
-        Figure(
-            "tokens_per_second_gpu",
-            "a GPU",
-            s.decode_rate // gpus,
-            "tokens/s",
-            "assumed",
-            f"{gpus} GPUs",
-        ),
-        Figure(
-            "cost_per_million_tokens",
-            "cost of a million",
-            s.cost(s.step_time, s.replica_batch),
-            "microdollars",
-            "derived",
-            _priced(s),
-        ),
-    )
-    return Group(f"Decode, batch {s.work.batch:,}", figures, ("step_time",))
-
-
-def _served(s: Service) -> Group:
-    w = s.work
-    figures = (
-        Figure(
-            "request_seconds",
-            "a request, start to end",
-            _us(s.first_token + w.output * s.step_time),
-            "microseconds",
-            "assumed",
-            "no queue, prefill apart",
-        ),
-        Figure(
-            "served_tokens_per_second",
-            "tokens written a second",
-            s.served_rate,
-            "tokens/s",
-            "assumed",
-            "prefill shares the GPUs",
-        ),
-        Figure(
-            "served_tokens_per_second_gpu",
-            "a GPU",
-            s.served_rate // s.deployment.layout.gpus,
-            "tokens/s",
-            "assumed",
-        ),
-        Figure(
-            "cost_per_million_served",
-            "cost of a million written",
-            s.cost(s.request_time, w.output),
-            "microdollars",
-            "derived",
-            _priced(s),
-        ),
-    )
-    return Group(f"Requests of {w.prompt:,} in, {w.output:,} out", figures)
-
-
-BATCHES = tuple(2**i for i in range(11))
-
-
-class Point(NamedTuple):
-    """One line of the table against batch or context."""
-
-    batch: int
-    context: int
-    step_microseconds: int
-    tokens_per_second_request: int
-    tokens_per_second_gpu: int
-    bound: str
-    fits: bool
-
-
-def point(s: Service) -> Point:
-    """Return a service's decode in short."""
-    return Point(
-        s.work.batch,
-        s.work.context,
-        _us(s.step_time),
-        10**9 // s.step_time,
-        s.decode_rate // s.deployment.layout.gpus,
-        s.bound,
-        s.fits,
-    )
-
-
-def against_batch(s: Service) -> list[Point]:
-    """Return decode for batches of powers of two and the one asked for, up to 1,024."""
-    sizes = sorted({*BATCHES, s.work.batch})
-    return [point(s.at(batch=size)) for size in sizes if size >= s.deployment.layout.dp]
-
-
-def against_context(s: Service) -> list[Point]:
-    """Return decode for prompts of powers of four from 1,024 to the model's context."""
-    top = max(s.deployment.model.context, s.work.prompt)
-    sizes, size = {s.work.prompt}, 1024
-    while size <= top:
-        sizes.add(size)
-        size *= 4
-    return [point(s.at(context=size)) for size in sorted(sizes)]

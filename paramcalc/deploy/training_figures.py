@@ -77,8 +77,7 @@ def _by(text: str, how: Recipe, over: int, zero: int) -> str:
 
 
 def _gathered(how: Recipe) -> str:
-    gradients = "a unit's gradients"
-    return f"2 layers' weights, {gradients}" if how.zero == 3 else gradients
+    return "2 units, and gradients" if how.zero == 3 else "a unit's gradients"
 
 
 def _activations_known(plan: Plan) -> Known:
@@ -92,8 +91,7 @@ def _activations(plan: Plan, stage: Stage) -> str:
     r, chunks = plan.recipe, plan.recipe.schedule.chunks
     many = f"{stage.in_flight} × " if stage.in_flight > 1 else ""
     part = f" / {chunks}" if chunks > 1 else ""
-    more = "" if r.recompute == "none" else f", {r.recompute} recompute"
-    return f"{many}{r.micro_batch} × {plan.seq:,} tokens{part}, {r.attention}{more}"
+    return f"{many}{r.micro_batch} × {plan.seq:,} tokens{part}"
 
 
 def _memory(run: Run) -> Group:
@@ -133,26 +131,14 @@ def _work(run: Run) -> Group:
     ratio = int(run.tokens_per_parameter * 100)
     rest = run.tokens % plan.seq
     why = "3 × forward, causal" if plan.recipe.lora is None else "no gradients of frozen weights"
+    steps = f"{run.steps:,} step{'s' if run.steps > 1 else ''}"
+    known: Known = "exact" if plan.recipe.lora is None else "derived"
     figures = [
         Figure("params", "parameters", total, "", "exact"),
         Figure("trained_params", "trained", trained, "", "exact", _targets(plan.recipe)),
-        Figure(
-            "tokens",
-            "tokens",
-            run.tokens,
-            "",
-            "derived",
-            f"{run.steps:,} step{'s' if run.steps > 1 else ''}",
-        ),
+        Figure("tokens", "tokens", run.tokens, "", "derived", steps),
         Figure("tokens_per_parameter", "a parameter", ratio, "hundredths", "derived", "tokens / N"),
-        Figure(
-            "model_flops",
-            "training FLOPs",
-            run.model_flops,
-            "FLOPs",
-            _flops_known(plan.recipe),
-            why,
-        ),
+        Figure("model_flops", "training FLOPs", run.model_flops, "FLOPs", known, why),
     ]
     if run.again_flops:
         figures.append(
@@ -161,7 +147,7 @@ def _work(run: Run) -> Group:
                 "computed again",
                 run.again_flops,
                 "FLOPs",
-                _flops_known(plan.recipe),
+                known,
                 f"{plan.recipe.recompute} recompute",
             )
         )
@@ -173,30 +159,19 @@ def _work(run: Run) -> Group:
     return Group("Work", tuple(figures), ("model_flops",), notes)
 
 
-def _flops_known(how: Recipe) -> Known:
-    """Exact, or derived where a rule says which gradients adapters need."""
-    return "exact" if how.lora is None else "derived"
-
-
 def _targets(how: Recipe) -> str:
     if how.lora is None:
         return "all"
-    return f"rank {how.lora.rank} on {', '.join(how.lora.targets)}"
+    return f"adapters of rank {how.lora.rank}"
 
 
 def _time(run: Run) -> Group:
     plan, gpus = run.plan, run.plan.layout.gpus
     price = run.gpu.price_per_hour_micro
+    peak = f"peak, {gpus:,} GPU{'s' if gpus > 1 else ''}"
     told: Known = "assumed" if run.speed is None else "derived"
     figures = (
-        Figure(
-            "peak_flops",
-            f"peak, {gpus:,} GPU{'s' if gpus > 1 else ''}",
-            run.peak,
-            "FLOP/s",
-            "measured",
-            run.compute,
-        ),
+        Figure("peak_flops", peak, run.peak, "FLOP/s", "measured", run.compute),
         Figure("mfu", "MFU", int(run.mfu * PPM), "ppm", told, _by_speed(run)),
         Figure("hfu", "HFU", int(run.hfu * PPM), "ppm", told, "with what is computed again"),
         Figure(

@@ -29,7 +29,8 @@ CONVENTIONS = ("6n", "palm", "kaplan", "megatron", "torchtitan", "maxtext")
 class Run:
     """A plan that trains on ``tokens`` (None: one step) on one kind of GPU.
 
-    The speed is either ``mfu``, model FLOPs over the dense peak in ``compute``, or
+    The speed is either ``mfu``, model FLOPs over the dense peak in ``compute`` (None: fp16 for
+    FP16 weights, else bf16), or
     ``tokens_per_second`` of all GPUs together; the other follows. Idle time of a pipeline is part
     of the MFU. ``pue`` multiplies the GPUs' watts (1: the GPUs alone). Raises ``InputError`` for
     no tokens, a speed above the peak, or a GPU without the format.
@@ -42,7 +43,7 @@ class Run:
         tokens: int | None = None,
         mfu: Fraction | None = None,
         tokens_per_second: int | None = None,
-        compute: str = "bf16",
+        compute: str | None = None,
         pue: Fraction = Fraction(1),
     ) -> None:
         if tokens is not None and tokens < 1:
@@ -56,9 +57,14 @@ class Run:
         self.plan = plan
         self.gpu = gpu
         self.tokens = plan.step_tokens if tokens is None else tokens
-        self.compute = compute
+        self.compute = _arithmetic(plan) if compute is None else compute
         self.pue = pue
-        self.peak = gpu.peak(compute) * plan.layout.gpus
+        if gpu.peaks and not gpu.has(self.compute):
+            raise InputError(
+                f"compute = {self.compute}: {gpu.name} has no such peak; take one of"
+                f" {', '.join(gpu.peaks)}"
+            )
+        self.peak = gpu.peak(self.compute) * plan.layout.gpus
         self.speed = None if tokens_per_second is None else Fraction(tokens_per_second)
         self._mfu = MFU if mfu is None else mfu
         if self.speed is not None and self.mfu > 1:
@@ -171,6 +177,11 @@ class Run:
         state = sum(state_bytes(t, how.optimizer) for t in tensors)
         master = recipe.WEIGHTS["fp32"] // 8 * params.total(self.plan.trained)
         return self.checkpoint_weights + state + (master if how.has_master else 0)
+
+
+def _arithmetic(plan: Plan) -> str:
+    """The format that products are taken in: FP32 weights are cast to BF16."""
+    return "fp16" if plan.recipe.dtype == "fp16" else "bf16"
 
 
 def over(fold: Fold, ledger: Ledger, tokens: int, seq: int) -> int:

@@ -40,7 +40,7 @@ class Reading(NamedTuple):
 
     ``arch`` is the class that is counted, empty where nothing names one (then the type's language
     model is); ``asked`` is the class that the caller named. ``bare`` says that the class has no
-    head, and so no names that start with its model's. ``known`` are the keys that its type reads, and
+    head, and so no names that start with its model's. ``known`` are the keys that its type reads,
     ``read_as`` is the type by which the file reads the same again.
     """
 
@@ -68,7 +68,9 @@ def _files() -> dict[str, str]:
     for path in sorted(Path(__file__).parent.glob("*.py")):
         if path.stem not in _NOT_FAMILIES:
             text = path.read_text(encoding="utf-8")
-            for name in re.findall(r'^    "([\w.-]+)": (?:dict\(|\{|_\w+(?: \||$))', _table(text), re.M):
+            for name in re.findall(
+                r'^    "([\w.-]+)": (?:dict\(|\{|_\w+(?: \||$))', _table(text), re.M
+            ):
                 found[name] = path.stem
     return found
 

@@ -377,7 +377,8 @@ def both(*parts: Layers) -> Layers:
 def layers(kinds: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return ``layers:`` of a specification for a list of layers' fields, one entry a layer.
 
-    Up to three runs of equal layers stand as runs; else the shortest pattern that repeats.
+    Up to three runs of equal layers stand as runs; else the shortest pattern that repeats, and runs
+    again where it would be longer than a pattern may be.
     """
     every = [dict(kind) for kind in kinds]
     runs: list[dict[str, Any]] = []
@@ -387,12 +388,14 @@ def layers(kinds: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
         else:
             runs.append({"kind": kind, "repeat": 1})
     groups = [{**run["kind"], "repeat": run["repeat"]} for run in runs]
-    if len(groups) <= 3:
-        del groups[-1]["repeat"]
-        return groups
     n = len(every)
-    period = next(p for p in range(1, n + 1) if every[p:] == every[: n - p])
-    return [{"pattern": _runs(every[:period])}]
+    if len(groups) > 3:
+        lengths = range(1, min(n, rules.MOST_PERIOD) + 1)
+        period = next((p for p in lengths if every[p:] == every[: n - p]), None)
+        if period is not None:
+            return [{"pattern": _runs(every[:period])}]
+    del groups[-1]["repeat"]
+    return groups
 
 
 def _runs(kinds: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -109,11 +109,13 @@ def read(c: Config) -> dict[str, Any]:
         (c.size("vocab_size"), c.size("num_experts_per_tok")),
         "buffer",
     )
+    places = list(zip(attentions(c), by_table(c), strict=True))
+    own = {kind: tuple(attention(c, kind)) for kind in {kind for kind, _ in places}}
     kinds = [
-        dict(blocks=(Rows((*attention(c, kind), table)), *joined), router_correction="none")
+        dict(blocks=(Rows((*own[kind], table)), *joined), router_correction="none")
         if fixed
-        else dict(blocks=(Rows(tuple(attention(c, kind))), *joined))
-        for kind, fixed in zip(attentions(c), by_table(c), strict=True)
+        else dict(blocks=(Rows(own[kind]), *joined))
+        for kind, fixed in places
     ]
     return c.card(
         n_kv_heads=None,

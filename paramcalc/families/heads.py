@@ -15,7 +15,7 @@ from paramcalc.blocks.linear import linear
 from paramcalc.blocks.rows import Rows
 from paramcalc.families import classes
 from paramcalc.families.config import Config
-from paramcalc.ledger import Row, Stream, Tensor
+from paramcalc.ledger import Cache, Row, Stream, Tensor
 
 
 def _types(text: str) -> frozenset[str]:
@@ -90,8 +90,9 @@ def _headless(blocks: tuple[Any, ...]) -> Iterator[Any]:
 
 
 def _is_head(row: Row) -> bool:
-    apart = row.name.startswith(("pooler", "patcher"))
-    return not apart and (row.role == "head" or row.name.startswith("cls."))
+    if isinstance(row, Cache) or row.name.startswith(("pooler", "patcher")):
+        return False
+    return row.role == "head" or row.name.startswith("cls.")
 
 
 def _answer(c: Config, fields: dict[str, Any], model_type: str, task: str) -> Iterator[Tensor]:

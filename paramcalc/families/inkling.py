@@ -90,8 +90,10 @@ def read(c: Config) -> dict[str, Any]:
     dense, expert = c.dense_intermediate_size, c.intermediate_size
     if dense is None:
         dense, expert = expert, c.moe_intermediate_size
-    heads = [_attention(c, sliding) for sliding in slides(c)]
-    networks = [_network(c, bool(kind), dense, expert) for kind in c.dense(c.dense_mlp_idx)]
+    sliding, kinds = slides(c), [bool(kind) for kind in c.dense(c.dense_mlp_idx)]
+    own = {slide: _attention(c, slide) for slide in dict.fromkeys(sliding)}
+    wide = {kind: _network(c, kind, dense, expert) for kind in dict.fromkeys(kinds)}
+    heads, networks = [own[slide] for slide in sliding], [wide[kind] for kind in kinds]
     joined: Layers = [
         {**layer, "blocks": one["blocks"] + other["blocks"]}
         for layer, one, other in zip(both(heads, networks), heads, networks, strict=True)

@@ -113,14 +113,16 @@ def mixers(c: Config) -> Layers:
     if c.model_type == "falcon_h1":
         return [dict(norms_per_layer=2, blocks=(mixer(c),))] * n
     if c.model_type == "bamba":
-        full = [i in c.get("attn_layer_indices", []) for i in range(n)]
+        attending = set(c.get("attn_layer_indices", []))
+        full = [i in attending for i in range(n)]
     elif c.layer_types is None:
         full = [False] * n
     else:
         among = {"attention": True, "full_attention": True, "mamba": False}
         among["linear_attention"] = False
         full = [c.choose("layer_types", kind, among) for kind in c.per_layer("layer_types", n)]
-    return [dict(label="attention") if yes else scanning(c) for yes in full]
+    mixing = scanning(c) if not all(full) else {}
+    return [dict(label="attention") if yes else mixing for yes in full]
 
 
 def scanning(c: Config) -> dict[str, Any]:

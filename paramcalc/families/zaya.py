@@ -79,9 +79,11 @@ def read(c: Config) -> dict[str, Any]:
             for what in ("scale", "bias")
         )
     )
+    heads = {sight: attention(c, sight) for sight in dict.fromkeys(sights)}
+    networks = [experts(c, False), *([experts(c, True)] * (n - 1))]
     every = [
-        dict(blocks=(attention(c, sight), experts(c, i > 0), residuals))
-        for i, sight in enumerate(sights)
+        dict(blocks=(heads[sight], network, residuals))
+        for sight, network in zip(sights, networks, strict=True)
     ]
     first = (vector(f"model.input_hidden_states_{x}", "residual", d) for x in ("scale", "bias"))
     return c.card(

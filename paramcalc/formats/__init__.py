@@ -100,7 +100,7 @@ def chosen(
 ) -> AnyFormat:
     """Return the format of a name for a model: one of ``find``'s, settled, or a file type of
     llama.cpp laid out for it. Raises ``InputError``."""
-    if is_file_type(str(name)):
+    if _key(name) not in SCHEMES and is_file_type(str(name)):
         return mixed(name, ledger, model_type, preset)
     return settled(find(name), ledger)
 
@@ -109,6 +109,13 @@ def is_quantized(tensor: Tensor) -> bool:
     """Whether the quantized formats touch a tensor: a matrix of a mixer or feed-forward part."""
     matrix = tensor.use == "matmul" and len(tensor.shape) > 1
     return matrix and tensor.role in ("attention", "mixer", "ffn")
+
+
+def quantizes(fmt: Format, tensor: Tensor) -> bool:
+    """Whether a settled format stores a tensor in a type of its own; it leaves the rest 16 bits."""
+    if fmt.covers == "all":
+        return True
+    return is_quantized(tensor) and (fmt.covers != "experts" or _is_expert(tensor))
 
 
 def tensor_bytes(tensor: Tensor, fmt: AnyFormat) -> Num:
@@ -122,7 +129,7 @@ def tensor_bytes(tensor: Tensor, fmt: AnyFormat) -> Num:
         raise ValueError(f"{fmt.name} depends on the model: call settled(fmt, ledger) first")
     if fmt.covers == "all":
         return tensor.stored * (fmt.bits // 8)
-    if not is_quantized(tensor) or (fmt.covers == "experts" and not _is_expert(tensor)):
+    if not quantizes(fmt, tensor):
         return tensor.stored * 2
     return tensor.copies * _matrix_bytes(tensor.shape, fmt)
 

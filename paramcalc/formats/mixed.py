@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from math import prod
 from typing import NamedTuple
 
-from paramcalc.formats import gguf_layout, llama_cpp
 from paramcalc.ledger import Ledger, Tensor
 from paramcalc.numbers import Num, ceil_div
 
@@ -45,6 +44,8 @@ def mixed(
     name: str, ledger: Ledger, model_type: str | None = None, preset: str | None = None
 ) -> Mixed:
     """Return a file type for a model. Raises ``InputError`` for an unknown type."""
+    from paramcalc.formats import gguf_layout, llama_cpp  # most runs have no use for them
+
     layout = gguf_layout.layout_of(model_type, preset)
     held = llama_cpp.tensor_types(ledger, name, layout)
     own = {_plain(t.name): t.elements for t in ledger.tensors}
@@ -64,5 +65,7 @@ def mixed(
 
 def is_file_type(name: str) -> bool:
     """Whether a name is one of llama.cpp's file types, such as ``Q4_K_M``."""
+    from paramcalc.formats import llama_cpp
+
     plain = name.upper()
     return plain not in ("F32", "F16", "BF16") and plain in llama_cpp.NAMES

@@ -46,7 +46,9 @@ def is_config(data: dict[str, Any]) -> bool:
 
 def is_spec(data: dict[str, Any]) -> bool:
     """Whether a mapping is a specification of ours, or a preset that keeps a configuration."""
-    return "config" in data or bool(data.keys() & {"d_model", "d"} and data.keys() & {"n_layers", "L"})
+    return "config" in data or bool(
+        data.keys() & {"d_model", "d"} and data.keys() & {"n_layers", "L"}
+    )
 
 
 def _mapping(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

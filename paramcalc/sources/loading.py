@@ -38,7 +38,7 @@ def load(
     YAML specification, of a ``config.json`` or its folder, of a GGUF file, or with the ``hub``
     extra an id on the hub; a path, a dict of fields or of a config.json, and a ``ModelSpec`` are
     taken as they are. ``like`` reads a config.json of an unknown type as another one; ``arch``
-    names its class (``BartForCausalLM``) in place of ``architectures``.
+    names its class (``BartForCausalLM``, ``LlamaModel``) in place of ``architectures``.
 
     Raises ``UnknownPreset`` for a name that nothing answers to, ``FileError`` for a file that
     cannot be read, ``UnknownType`` and ``ConfigError`` for a config.json that no family takes,
@@ -178,6 +178,19 @@ def _from_contents(path: Path, like: str | None, arch: str | None) -> Model:
             f"{shown}: holds tensors, not a model's shape; put its config.json beside it"
         )
     return _from_file(beside, like, arch, name=name)
+
+
+def is_shadowed(text: str) -> bool:
+    """Whether a text names a preset, and a folder with a config.json that was passed by for it."""
+    from paramcalc.sources import presets
+
+    if is_file_name(text) or not _exists(os.path.join(text, "config.json")):
+        return False
+    try:
+        presets.find(text)
+    except UnknownPreset:
+        return False
+    return True
 
 
 def is_file_name(text: str) -> bool:

@@ -40,7 +40,7 @@ def shown(figure: Figure) -> Cell:
 def text(value: int, unit: str) -> str:
     """Return a number in a unit as a person reads it."""
     if unit == "bytes":
-        return str(Size(value)) if value >= 0 else f"-{Size(-value)}"
+        return str(Size(value))
     if unit == "ppm":
         return f"{value / 10_000:.1f}%"
     if unit == "microseconds":

@@ -105,9 +105,7 @@ def _without_repeats(section: Section) -> Section:
         same = [
             section.columns[j][0]
             for j in kept
-            if i >= keys <= j
-            and align == "right"
-            and all(row[i] == row[j] for row in section.rows)
+            if i >= keys <= j and align == "right" and all(row[i] == row[j] for row in section.rows)
         ]
         if same:
             notes.append(f"{name}: in every row equal to {same[0]}")
@@ -155,4 +153,3 @@ def _parted(section: Section, keys: int, width: int) -> list[Section]:
     for part in found[1:]:
         part.title = "the same rows, further columns"
     return found
-

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from typing import Any
 
-from paramcalc.deploy import serving
-from paramcalc.deploy.serving import Point, Service
+from paramcalc.deploy import serving_figures
+from paramcalc.deploy.exchange import spreads
+from paramcalc.deploy.fit import NODE
+from paramcalc.deploy.serving import SECOND, Service
+from paramcalc.deploy.serving_figures import Point
 from paramcalc.views import figures_view
-from paramcalc.views.tables import Section, Size
+from paramcalc.views.tables import Cell, Section, Size
 
 
 def headline(service: Service) -> str:
     """Return the answer in a line."""
-    layout = service.deployment.layout
-    many = f"{layout.gpus} × " if layout.gpus > 1 else ""
+    gpus = service.layout.gpus
+    many = f"{gpus:,} × " if gpus > 1 else ""
     first = figures_view.duration(service.first_token // 1000)
+    rate = _rate(SECOND // service.step_time)
     return (
         f"{service.deployment.model.name} on {many}{service.gpu.name}: first token {first}, "
-        f"{10**9 // service.step_time:,} tokens/s a request"
+        f"{rate} tokens/s a request"
     )
 
 
@@ -34,38 +38,39 @@ def words(service: Service) -> list[str]:
 
 def sections(service: Service) -> list[Section]:
     """Return the tables of the screen."""
-    return [
-        *figures_view.sections(serving.groups(service)),
-        _points("Decode against batch", serving.against_batch(service), service),
-        _points("Decode against context", serving.against_context(service), service),
-    ]
+    batches = _points("batch", serving_figures.against_batch(service))
+    prompts = _points("prompt", serving_figures.against_prompt(service))
+    batches.notes.append(f"at {service.context:,} tokens, the mean while a sequence is written")
+    return [*figures_view.sections(serving_figures.groups(service)), batches, prompts]
 
 
-def _points(title: str, points: list[Point], service: Service) -> Section:
-    columns = [
-        ("batch", "right"),
-        ("context", "right"),
-        ("step", "right"),
-        ("tok/s a request", "right"),
-        ("tok/s a GPU", "right"),
-        ("bound by", "left"),
-        ("", "left"),
-    ]
-    section = Section(title, columns)
-    asked = (service.work.batch, service.work.context)
+def _points(axis: str, points: list[Point]) -> Section:
+    """Decode against batch or prompt, with the first token where that changes."""
+    priced = any(p.cost_per_million_tokens_micro is not None for p in points)
+    names = [axis, *(["first token"] if axis == "prompt" else []), "step", "a request", "a GPU"]
+    names += ["a million"] if priced else []
+    columns = [(name, "right") for name in names] + [("bound by", "left"), ("", "left")]
+    section = Section(f"Decode against {axis}, tokens a second", columns)
     for p in points:
-        section.add(
-            p.batch,
-            p.context,
-            figures_view.duration(p.step_microseconds),
-            p.tokens_per_second_request,
-            p.tokens_per_second_gpu,
-            p.bound,
-            "" if p.fits else "does not fit",
-            strong=(p.batch, p.context) == asked,
-        )
-    section.notes.append("context: the mean of a sequence while it is written")
+        cells: list[Cell] = [p.batch if axis == "batch" else p.prompt]
+        if axis == "prompt":
+            cells.append(figures_view.duration(p.first_token_microseconds))
+        cells.append(figures_view.duration(p.step_microseconds))
+        cells += [_rate(p.tokens_per_second_request), _rate(p.tokens_per_second_gpu)]
+        if p.cost_per_million_tokens_micro is not None:
+            cells.append(figures_view.dollars(p.cost_per_million_tokens_micro))
+        section.add(*cells, p.bound, _mark(p), strong=p.asked)
     return section
+
+
+def _mark(point: Point) -> str:
+    """What to see in a row: that it was asked for, that it does not fit."""
+    return ", ".join(["asked"] * point.asked + ["no room"] * (not point.fits))
+
+
+def _rate(tokens: int) -> str:
+    """Whole tokens a second; what is below one is not none."""
+    return f"{tokens:,}" if tokens else "<1"
 
 
 def record(service: Service) -> dict[str, Any]:
@@ -87,27 +92,40 @@ def record(service: Service) -> dict[str, Any]:
         "price_per_hour_micro": service.gpu.price_per_hour_micro,
         "fits": service.fits,
         "bound": service.bound,
-        "figures": figures_view.record(serving.groups(service)),
-        "against_batch": [p._asdict() for p in serving.against_batch(service)],
-        "against_context": [p._asdict() for p in serving.against_context(service)],
+        "figures": figures_view.record(serving_figures.groups(service)),
+        "against_batch": [p._asdict() for p in serving_figures.against_batch(service)],
+        "against_prompt": [p._asdict() for p in serving_figures.against_prompt(service)],
+        "notes": notes(service),
     }
 
 
 def rows(service: Service) -> list[dict[str, Any]]:
     """Return the figures as CSV rows."""
-    return figures_view.rows(serving.groups(service))
+    return figures_view.rows(serving_figures.groups(service))
 
 
 def notes(service: Service) -> list[str]:
     """Return what to know beside the answer."""
+    d, work, layout = service.deployment, service.work, service.layout
+    own, longest = d.model.spec.context, work.longest.context
     found = []
-    d, work = service.deployment, service.work
-    own = d.model.spec.context
-    if own is not None and work.longest.context > own:
-        found.append(f"prompt + output = {work.longest.context:,}: beyond the model's own {own:,}")
+    if own is not None and longest > own and not service.has_encoder:
+        found.append(f"prompt + output = {longest:,}: beyond the model's own {own:,}")
     if not service.fits:
         gap = d.need(work.longest) - d.budget(service.gpu.visible_bytes)
         found.append(f"it does not fit: {Size(gap, brief=True)} missing; see paramcalc fit")
-    if service.machine.link is None and d.layout.tp > 1:
+    if work.batch > service.sampled:
+        found.append(f"batch = {work.batch:,}: the engine samples {service.sampled:,}; --max-seqs")
+    if work.batch % layout.dp:
+        found.append(
+            f"batch = {work.batch:,}: does not divide over dp {layout.dp}; times are those of a"
+            f" replica with {service.replica_batch:,}"
+        )
+    if service.replica_batch < layout.pp:
+        found.append(f"batch = {work.batch:,}: stages idle, pp {layout.pp} wants one each")
+    together = layout.gpus if spreads(layout) else layout.tp * layout.pp
+    if together > 1 and service.machine.link is None:
         found.append(f"{service.gpu.name} has no known link: exchange is its hops alone")
+    elif together > NODE:
+        found.append(f"{together:,} GPUs exchange as if all were in one node")
     return found

@@ -53,7 +53,7 @@ class Size(NamedTuple):
         if self.value == 0:
             return "0 B"
         units = ((3, "GB", "GiB"), (2, "MB", "MiB"), (1, "kB", "KiB"))
-        power, ten, two = next(u for u in units if self.value >= 1000 ** u[0] or u[0] == 1)
+        power, ten, two = next(u for u in units if abs(self.value) >= 1000 ** u[0] or u[0] == 1)
         text = f"{self.value / 1000**power:,.2f} {ten}"
         return text if self.brief else f"{text} {self.value / 1024**power:>10,.2f} {two}"
 
@@ -225,9 +225,7 @@ def _table(section: Section, width: int, encoding: str) -> tuple[Table, int]:
         for row in section.rows
     ]
     sizes = [
-        max(
-            len(part) for row in [heads, *texts] if i < len(row) for part in row[i].split("\n")
-        )
+        max(len(part) for row in [heads, *texts] if i < len(row) for part in row[i].split("\n"))
         for i in range(len(heads))
     ]
     taken = INDENT + sum(sizes) + GAP * (len(sizes) - 1)

@@ -41,7 +41,9 @@ def words(answer: Answer) -> list[str]:
     """Return what was asked, in short."""
     plan = answer.run.plan
     r = plan.recipe
-    what = f"LoRA rank {r.lora.rank} on {r.base_dtype}" if r.lora else f"weights {r.dtype}"
+    what = f"weights {r.dtype}"
+    if r.lora:
+        what = f"LoRA rank {r.lora.rank} on {', '.join(r.lora.targets)} of {r.base_dtype}"
     tokens = plan.step_tokens
     return [
         plan.layout.text(),
@@ -49,6 +51,7 @@ def words(answer: Answer) -> list[str]:
         r.optimizer.name,
         f"ZeRO {r.zero}",
         f"{tokens // plan.seq:,} × {plan.seq:,} tokens a step",
+        f"{r.attention} attention",
         f"recompute {r.recompute}",
     ]
 

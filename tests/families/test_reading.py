@@ -65,6 +65,12 @@ def test_an_unknown_type_is_refused_by_name_with_what_can_be_read() -> None:
     assert "--like llama" in said
 
 
+def test_nonsense_has_no_nearest_type() -> None:
+    with pytest.raises(paramcalc.UnknownType) as caught:
+        paramcalc.load({"model_type": "frobnicate"})
+    assert "did you mean" not in str(caught.value)
+
+
 def test_like_reads_an_unknown_type_and_says_assumed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -196,7 +202,8 @@ def test_multi_token_prediction_is_counted_apart(
     ("config", "by"),
     [
         (LLAMA3, "d_model: 4096"),
-        ({"model_type": "deepseek_v3", "num_nextn_predict_layers": 1}, "kv_lora_rank: 512"),
+        ({"model_type": "deepseek_v3", "num_nextn_predict_layers": 0}, "kv_lora_rank: 512"),
+        ({"model_type": "deepseek_v3", "num_nextn_predict_layers": 1}, "predict_layers: 1"),
         ({"model_type": "gemma3_text"}, "window: 4096"),
         ({"model_type": "mamba2", "num_hidden_layers": 4}, "model_type: mamba2"),
         ({"model_type": "gemma3n_text"}, "model_type: gemma3n_text"),
@@ -214,6 +221,7 @@ def test_a_preset_from_a_config_loads_as_the_same_model(
     again.write_text(out, encoding="utf-8")
     model, same = paramcalc.load(path), paramcalc.load(again)
     assert same.params.total == model.params.total
+    assert same.params.mtp == model.params.mtp
     assert same.flops.prefill(100) == model.flops.prefill(100)
     assert same.memory.kv_bytes(5000) == model.memory.kv_bytes(5000)
 
@@ -348,6 +356,7 @@ def test_a_preset_keeps_the_class_and_what_is_off(
     again.write_text(out, encoding="utf-8")
     model, same = paramcalc.load(path, arch=arch), paramcalc.load(again)
     assert same.params.total == model.params.total
+    assert same.params.mtp == model.params.mtp
     assert same.flops.prefill(100) == model.flops.prefill(100)
     assert same.memory.kv_bytes(500) == model.memory.kv_bytes(500)
 

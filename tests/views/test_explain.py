@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 
 import paramcalc
+from paramcalc.cli.main import main
 from paramcalc.quantities import flops
 from paramcalc.sources import presets
 from paramcalc.symbolic import legend
@@ -102,3 +104,35 @@ CARD = {"d_model": 512, "n_layers": 2, "n_heads": 8, "vocab_size": 100, "context
 )
 def test_defaults_that_an_inner_section_changes(fields: dict[str, Any]) -> None:
     check(paramcalc.load({**CARD, **fields}), 64)
+
+
+@pytest.mark.parametrize("model_type", ["mamba", "mamba2", "gemma3", "qwen3_5", "whisper"])
+def test_what_no_field_spells_is_the_sum_of_its_shapes(model_type: str) -> None:
+    model = paramcalc.load({"model_type": model_type})
+    steps = explain(model, 64)
+    for step in steps:
+        assert evaluated(step.numbers) == step.value, step
+    for text in (text for step in steps for text in (step.symbols, step.numbers)):
+        assert not re.search(r"\d{4}", text), text
+
+
+def test_mamba_s_mixer_by_hand() -> None:
+    model = paramcalc.load({"model_type": "mamba", "hidden_size": 2560, "num_hidden_layers": 64})
+    step = next(s for s in explain(model, 64) if s.name == "mixer, one layer")
+    # arXiv:2312.00752, 3.4: twice the width in, a convolution of 4, steps of rank d/16, 16 states
+    d, inner, rank, state = 2560, 5120, 160, 16
+    into, out, conv = 2 * inner * d, inner * d, inner * 4 + inner
+    steps = (rank + 2 * state) * inner + inner * rank + inner
+    assert step.value == into + out + conv + steps + inner * state + inner
+    assert step.symbols.startswith("10,240·2,560 + 5,120·4")
+
+
+def test_the_legend_has_no_symbol_that_no_formula_has(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "mamba.json"
+    path.write_text('{"model_type": "mamba"}', encoding="utf-8")
+    assert main(["explain", str(path)]) == 0
+    out = capsys.readouterr().out
+    assert "d = d_model = 768" in out
+    assert "d_ff" not in out
