@@ -68,6 +68,7 @@ OPTIONS = {
         "--force",
         "--yes",
         "-y",
+        *("--gpu", "--gpus", "--tp", "--price", "--hardware"),
         "--list-columns",
         *SHARED,
     ],

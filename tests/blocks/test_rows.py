@@ -27,15 +27,16 @@ def test_shard_rules_of_a_layer_with_experts() -> None:
             ffn_bias=True, sinks=True, qk_norm="head",
         ).items()
     }  # fmt: skip
-    column = ["attention.q", "attention.k", "attention.v", "ffn.shared.gate", "ffn.shared.up"]
-    expected = dict.fromkeys(column, "column")
-    expected |= {f"{name}.bias": "column" for name in column}
+    expected = dict.fromkeys(["attention.q", "ffn.shared.gate", "ffn.shared.up"], "column")
+    expected |= dict.fromkeys(["attention.k", "attention.v"], "kv")
+    expected |= {f"{name}.bias": shard for name, shard in expected.items()}
     expected |= {
         f"ffn.experts.*.{n}": "expert+column" for n in ("gate", "up", "gate.bias", "up.bias")
     }
     expected |= {"attention.o": "row", "ffn.shared.down": "row", "ffn.experts.*.down": "expert+row"}
     expected |= {"attention.sinks": "column", "embedding": "vocab", "head": "vocab"}
-    whole = ["attention.o.bias", "ffn.shared.down.bias", "ffn.experts.*.down.bias", "ffn.router"]
+    expected |= {"ffn.experts.*.down.bias": "expert"}
+    whole = ["attention.o.bias", "ffn.shared.down.bias", "ffn.router"]
     whole += ["attention.q_norm", "attention.k_norm", "norm1", "norm2", "final_norm"]
     expected |= dict.fromkeys(whole, "replicated")
     assert found == expected
