@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal, InvalidOperation, Overflow
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -109,9 +109,9 @@ def nanoseconds(name: str, text: str) -> int:
     """Return typed microseconds as nanoseconds. Raises ``InputError``."""
     try:
         value = Decimal(text.strip()) * 1000
-        if not 0 <= value < 10**9:
+        if not (text.isascii() and 0 <= value < 10**9):
             raise InvalidOperation
-    except InvalidOperation:
+    except (InvalidOperation, Overflow):
         raise InputError(f"{name} = {text}: must be microseconds from 0; as 10") from None
     return int(value)
 
@@ -125,11 +125,21 @@ def accelerator(name: str, files: list[str] | None, price: str | None) -> Accele
     return found if price is None else priced(found, price)
 
 
-def kinds(files: list[str] | None) -> list[Accelerator]:
-    """Return every kind of GPU, the user's own first."""
-    from paramcalc.deploy import hardware
+def kinds(words: str, files: list[str] | None) -> list[Accelerator]:
+    """Return the kinds of GPU that words name (commas between alternatives), the user's own first.
 
-    return hardware.all(files or [])
+    Raises ``InputError`` where a word names none.
+    """
+    from paramcalc.views import hardware_table
+
+    wanted = words.strip().lower()
+    if wanted == "none":
+        return []
+    found = {}
+    for part in [""] if wanted == "all" else wanted.split(","):
+        for unit in hardware_table.chosen(part.split(), files or [])[0]:
+            found[unit.name] = unit
+    return list(found.values())
 
 
 def count(name: str, text: str | None) -> int | None:

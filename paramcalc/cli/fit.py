@@ -31,9 +31,13 @@ def fit(
     max_seqs: d.MaxSeqs = "1024",
     max_batched_tokens: d.MaxBatched = "8192",
     kinds: Annotated[
-        bool,
-        typer.Option("--kinds/--no-kinds", help="List the fewest GPUs of each kind that hold it."),
-    ] = True,
+        str,
+        typer.Option(
+            "--kinds",
+            metavar="WORDS",
+            help="Kinds whose fewest GPUs are listed: h100,mi300x or nvidia; all, none.",
+        ),
+    ] = "all",
     price: d.Price = None,
     hardware: d.Hardware = None,
     like: o.Like = None,
@@ -59,22 +63,23 @@ def fit(
     deployment = Deployment(
         shown,
         d.layout(shown, gpus, tp, pp, ep, dp),
-        dtype or shown.released_format,
+        shown.released_format if dtype is None else dtype,
         kv_dtype,
         d.engine(utilization, page, reserve, max_seqs, max_batched_tokens),
     )
-    formats.compute_format(deployment.format, kind.peaks)  # refuses a GPU without it
+    formats.compute_format(deployment.format, kind.peaks or None)  # refuses a GPU without it
     n = shown.context if context is None else o.positive("context", context)
     found = fitting.Fit(deployment, kind, Load(n, o.positive("batch", batch)))
-    listed = d.kinds(hardware) if kinds else []
-    answer = fit_view.Answer(found, fitting.smallest(found, listed))
+    listed = d.kinds(kinds, hardware)
+    smallest = fitting.smallest(found, listed)
+    answer = fit_view.Answer(found, smallest, len(listed) - len(smallest))
     if way == "json":
         output.write_json(fit_view.record(answer))
     elif way == "csv":
         output.write_csv(fit_view.rows(answer))
     else:
         output.show(
-            fit_view.sections(answer),
+            fit_view.sections(answer, whole=way == "markdown"),
             markdown_way=way == "markdown",
             title=fit_view.headline(found),
             words=fit_view.words(found),

@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-from decimal import Decimal, InvalidOperation
-from fractions import Fraction
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from paramcalc.cli import deploy_options as d
 from paramcalc.cli import options as o
-from paramcalc.errors import InputError
-
-if TYPE_CHECKING:
-    from paramcalc.deploy.hardware import Accelerator
-    from paramcalc.deploy.parallel import Layout
-    from paramcalc.deploy.recipe import Recipe
-    from paramcalc.deploy.training import Plan
-    from paramcalc.model import Model
+from paramcalc.cli import train_options as t
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
@@ -116,6 +107,9 @@ def train(
     pue: Annotated[
         str, typer.Option("--pue", metavar="RATIO", help="Power of the building over the GPUs'.")
     ] = "1",
+    kept: Annotated[
+        bool, typer.Option("--kept", help="List each tensor kept for the backward pass.")
+    ] = False,
     chinchilla: Annotated[
         bool, typer.Option("--chinchilla", help="Add compute-optimal tokens and sizes.")
     ] = False,
@@ -135,13 +129,13 @@ def train(
     """
     from paramcalc.deploy.parallel import Layout
     from paramcalc.deploy.training_run import Run
-    from paramcalc.views import output, train_view
+    from paramcalc.views import kept_view, output, train_view
 
     way = o.one_of(json, csv, markdown)
     shown, _ = o.load(model, {}, like, arch)
     kind = d.accelerator(gpu, hardware, price)
     asked = Layout(cp=d.count("cp", cp) or 1, ep=d.count("ep", ep) or 1, etp=d.count("etp", etp))
-    how = _recipe(
+    how = t.recipe(
         shown,
         optimizer=optimizer,
         dtype=dtype,
@@ -161,151 +155,26 @@ def train(
     )
     sizes = {"tp": tp, "pp": pp, "dp": dp}
     run = Run(
-        _plan(shown, kind, asked, gpus, sizes, how),
+        t.plan(shown, kind, asked, gpus, sizes, how),
         kind,
         d.count("tokens", tokens),
         None if mfu is None else d.share("mfu", mfu),
         d.count("tokens_per_second", tokens_per_second),
         compute,
-        _ratio("pue", pue),
+        t.ratio("pue", pue),
     )
     answer = train_view.Answer(run, chinchilla)
     if way == "json":
-        output.write_json(train_view.record(answer))
+        tensors = {"kept": kept_view.rows(run.plan)} if kept else {}
+        output.write_json(train_view.record(answer) | tensors)
     elif way == "csv":
-        output.write_csv(train_view.rows(answer))
+        output.write_csv(kept_view.rows(run.plan) if kept else train_view.rows(answer))
     else:
         output.show(
-            train_view.sections(answer),
+            kept_view.sections(run.plan) if kept else train_view.sections(answer),
             markdown_way=way == "markdown",
             title=train_view.headline(answer),
             words=train_view.words(answer),
         )
     for line in [*o.notes(shown), *train_view.notes(answer)]:
         typer.echo(f"paramcalc: note: {line}", err=True)
-
-
-def _plan(
-    model: Model,
-    kind: Accelerator,
-    asked: Layout,
-    gpus: _Text,
-    sizes: dict[str, _Text],
-    how: Recipe,
-) -> Plan:
-    """The plan of the sizes stated; what is free fills up the GPUs."""
-    from paramcalc.deploy.training import Plan
-    from paramcalc.deploy.training_fit import chosen
-
-    total = d.count("gpus", gpus)
-    stated = {name: size for name, text in sizes.items() if (size := d.count(name, text))}
-    if total is not None and not stated:
-        return chosen(model, total, asked, how, kind.visible_bytes)
-    layout = asked._replace(**stated)
-    if total is not None and total != layout.gpus:
-        shares = {**stated, **({"cp": asked.cp} if asked.cp > 1 else {})}
-        words = " x ".join(f"{n} {s}" for n, s in shares.items())
-        if total % layout.gpus:
-            raise InputError(f"gpus = {total:,}: {words} must divide it; change one of them")
-        if "dp" in stated:
-            raise InputError(f"gpus = {total:,}: {words} is {layout.gpus:,}; leave one of them out")
-        layout = layout._replace(dp=total // layout.gpus)
-    return Plan(model, layout, how)
-
-
-def _recipe(
-    model: Model,
-    *,
-    optimizer: str,
-    dtype: str,
-    grad_dtype: _Text,
-    master: bool | None,
-    zero: str,
-    shard_over: _Text,
-    seq: _Text,
-    micro_batch: str,
-    batches: tuple[_Text, _Text],
-    recompute: str,
-    attention: str,
-    sequence_parallel: bool,
-    pipeline: tuple[str, _Text],
-    adapters: tuple[_Text, str, str],
-    reserve: _Text,
-) -> Recipe:
-    """The settings as typed. Raises ``InputError``."""
-    from paramcalc.deploy import optimizers
-    from paramcalc.deploy.activations.megatron import RECOMPUTE
-    from paramcalc.deploy.lora import Lora
-    from paramcalc.deploy.recipe import ATTENTION, Recipe, pick
-    from paramcalc.deploy.schedule import KINDS, Schedule
-
-    stage = {"fsdp": "3"}.get(zero.strip().lower(), zero)
-    if stage not in ("0", "1", "2", "3"):
-        raise InputError(f"zero = {zero}: must be 0, 1, 2, 3 or fsdp; use one")
-    kind, chunks = pipeline
-    rank, targets, base = adapters
-    default = 2 if kind == "interleaved" else 1
-    found = Recipe(
-        optimizer=optimizers.find(optimizer),
-        dtype=dtype,
-        grad_dtype=grad_dtype,
-        master=master,
-        zero=int(stage),
-        shard_over=d.count("shard_over", shard_over),
-        seq=None if seq is None else _length("seq", seq),
-        micro_batch=o.positive("micro_batch", micro_batch),
-        recompute=pick("recompute", recompute, RECOMPUTE),
-        attention=pick("attention", attention, ATTENTION),
-        sequence_parallel=sequence_parallel,
-        schedule=Schedule(pick("schedule", kind, KINDS), d.count("virtual", chunks) or default),
-        lora=None if rank is None else Lora(o.positive("lora_rank", rank), _names(targets)),
-        base_dtype=base,
-        reserve=None if reserve is None else o.size("reserve", reserve),
-    )
-    if rank is None and base != "bf16":
-        raise InputError(f"base_dtype = {base}: only under adapters; add --lora-rank")
-    return found._replace(global_batch=_batch(batches, found.sequence(model)))
-
-
-def _batch(batches: tuple[_Text, _Text], seq: int) -> int | None:
-    """Sequences of a step, typed as such or in tokens."""
-    sequences, tokens = batches
-    if sequences is not None and tokens is not None:
-        raise InputError("global_batch and global_batch_tokens: state one of them")
-    if tokens is None:
-        return d.count("global_batch", sequences)
-    total = _length("global_batch_tokens", tokens)
-    if total % seq:
-        near = -(-total // seq) * seq
-        raise InputError(
-            f"global_batch_tokens = {total:,}: must be a multiple of seq = {seq:,}; take {near:,}"
-        )
-    return total // seq
-
-
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(name for name in text.replace(",", " ").split() if name)
-
-
-def _length(name: str, text: str) -> int:
-    """Tokens of a sequence or batch, of which 1k is 1,024."""
-    from paramcalc.spelling import parse_size
-
-    try:
-        value = parse_size(text, tokens=True)
-    except ValueError as error:
-        raise InputError(f"{name} = {text}: {error}") from None
-    if value < 1:
-        raise InputError(f"{name} = {text}: must be at least 1; raise it")
-    return value
-
-
-def _ratio(name: str, text: str) -> Fraction:
-    """A typed decimal of at most 100. Raises ``InputError``."""
-    try:
-        value = Decimal(text.strip())
-    except InvalidOperation:
-        value = Decimal("nan")
-    if not value.is_finite() or not 1 <= value <= 100:
-        raise InputError(f"{name} = {text}: must be a number from 1 to 100; as 1.2")
-    return Fraction(value)

@@ -80,14 +80,13 @@ def changes(
     The order: the engine's share of memory, the cache's format, the batch, the context, the
     weights' format (one that the GPU's arithmetic, ``has``, can serve), more GPUs.
     """
-    found = [
+    return [
         *_share(deployment, load, capacity),
         *_cache(deployment, load, capacity),
         *_load(deployment, load, capacity),
         *_weights(deployment, load, capacity, has),
         *_gpus(deployment, load, capacity),
     ]
-    return found
 
 
 def _share(d: Deployment, load: Load, capacity: int) -> Iterator[Change]:
@@ -98,10 +97,10 @@ def _share(d: Deployment, load: Load, capacity: int) -> Iterator[Change]:
 
 def _cache(d: Deployment, load: Load, capacity: int) -> Iterator[Change]:
     for name in ("bf16", "fp8"):
-        if formats.kv_format(name).bits < d.kv_format.bits:
-            if _other(d, d.format.name, name).fits(load, capacity):
-                yield Change("--kv-dtype", name, "a smaller cache")
-                return
+        smaller = formats.kv_format(name).bits < d.kv_format.bits
+        if smaller and _other(d, d.format.name, name).fits(load, capacity):
+            yield Change("--kv-dtype", name, "a smaller cache")
+            return
 
 
 def _load(d: Deployment, load: Load, capacity: int) -> Iterator[Change]:
@@ -116,14 +115,16 @@ def _load(d: Deployment, load: Load, capacity: int) -> Iterator[Change]:
 def _weights(
     d: Deployment, load: Load, capacity: int, has: Collection[str] | None
 ) -> Iterator[Change]:
-    now = d.weight_bytes
+    ledger = d.model.ledger
+    now = formats.weight_bytes(ledger, d.format)
     for name in SMALLER_FILES if isinstance(d.format, Mixed) else SMALLER:
         try:
             other = _other(d, name, d.kv_format.name)
             formats.compute_format(other.format, has)
         except InputError:  # a file type that the shapes do not fit, or arithmetic that is missing
             continue
-        if other.weight_bytes < now and other.fits(load, capacity):
+        smaller = formats.weight_bytes(ledger, other.format) < now
+        if smaller and other.fits(load, capacity):
             yield Change("--dtype", name, "smaller weights")
             return
 

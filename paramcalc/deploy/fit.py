@@ -70,8 +70,11 @@ def stage_of(whole: Ledger, layout: Layout, fmt: AnyFormat, engine: Engine, voca
 
 def paged_bytes(ledger: Ledger, n: Num, batch: Num, bits: int, page: int) -> Num:
     """Return the cache bytes of ``batch`` sequences of n tokens in whole pages."""
-    elements = sum(paged_elements(cache, n, page) for cache in ledger.caches)
-    return batch * elements * bits // 8
+    return batch * _paged(ledger, n, page) * bits // 8
+
+
+def _paged(ledger: Ledger, n: Num, page: int) -> Num:
+    return sum(paged_elements(cache, n, page) for cache in ledger.caches)
 
 
 class Deployment:
@@ -131,9 +134,7 @@ class Deployment:
 
     def busiest(self, load: Load) -> tuple[int, Stage]:
         """The stage whose GPUs hold most: its number from 0 and what one of them holds."""
-        return max(
-            self._distinct, key=lambda item: item[1].fixed + self.cache_paged(item[1], load)
-        )
+        return max(self._distinct, key=lambda item: item[1].fixed + self.cache_paged(item[1], load))
 
     def fits(self, load: Load, capacity: int) -> bool:
         """Whether every GPU holds its part in ``budget`` of its capacity."""
@@ -161,7 +162,7 @@ class Deployment:
         for _, stage in self._distinct:
             room = self.budget(capacity) - stage.fixed
             # bits, not bytes: two sequences of an odd number of 4-bit elements share a byte
-            one = bits * sum(paged_elements(c, context, page) for c in stage.ledger.caches)
+            one = bits * _paged(stage.ledger, context, page)
             if room < 0:
                 return Fraction(0)
             if one:
@@ -195,7 +196,10 @@ def last(holds: Callable[[int], bool]) -> int | None:
 
 
 class Change(NamedTuple):
-    """A single change after which a deployment fits: what to type, and why it helps."""
+    """A single change after which a deployment fits: what to type, and why it helps.
+
+    Layout options in ``value`` stand in place of those that were typed.
+    """
 
     option: str
     value: str

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from paramcalc import formats
+from paramcalc.deploy.choices import changes, fewest
 from paramcalc.deploy.engine import LOGIT_BYTES, MEASURED
 from paramcalc.deploy.figures import Figure, Group
-from paramcalc.deploy.fit import Change, Deployment, Load, Stage, changes, fewest
+from paramcalc.deploy.fit import MOST_TOKENS, Change, Deployment, Load, Stage
 from paramcalc.deploy.hardware import Accelerator
+from paramcalc.errors import InputError
+from paramcalc.formats import AnyFormat
 from paramcalc.quantities import params
 
 
@@ -35,15 +39,32 @@ class Fit(NamedTuple):
 
     def changes(self) -> list[Change]:
         """What would make it fit, the least intrusive first; nothing where it fits."""
-        return [] if self.fits else changes(self.deployment, self.load, self.capacity)
+        if self.fits:
+            return []
+        return changes(self.deployment, self.load, self.capacity, self.gpu.peaks or None)
+
+    @property
+    def price(self) -> int | None:
+        """Micro-dollars an hour of all GPUs; None where nobody gave a price."""
+        one = self.gpu.price_per_hour_micro
+        return None if one is None else one * self.deployment.layout.gpus
+
+
+def serves(gpu: Accelerator, fmt: AnyFormat) -> bool:
+    """Whether a GPU has arithmetic for a format; one without published rates is not judged."""
+    try:
+        formats.compute_format(fmt, gpu.peaks or None)
+    except InputError:
+        return False
+    return True
 
 
 def groups(fit: Fit) -> list[Group]:
     """Return the tables of the answer."""
     d = fit.deployment
     number, stage = d.busiest(fit.load)
-    where = "each GPU" if d.layout.gpus == 1 or d.layout.pp == 1 else f"a GPU of stage {number}"
-    return [_weights(d, stage, where), _memory(fit, stage, where), _limits(fit, stage)]
+    where = "each GPU" if d.layout.pp == 1 else f"a GPU of stage {number + 1} of {d.layout.pp}"
+    return [_weights(d, stage, where), _memory(fit, stage, where), _limits(fit)]
 
 
 def _weights(d: Deployment, stage: Stage, where: str) -> Group:
@@ -59,7 +80,7 @@ def _weights(d: Deployment, stage: Stage, where: str) -> Group:
         ),
         Figure(
             "params_per_gpu",
-            f"parameters on {where}",
+            "its parameters",
             params.total(stage.ledger),
             "",
             "exact",
@@ -158,16 +179,16 @@ def _asked(fit: Fit) -> str:
     return f"{batch:,} × {n:,} tokens, {fit.deployment.kv_format.name}"
 
 
-def _limits(fit: Fit, stage: Stage) -> Group:
+def _limits(fit: Fit) -> Group:
     d, load = fit.deployment, fit.load
     longest = d.largest_context(load.batch, fit.capacity)
-    batch = d.largest_batch(load.context, fit.capacity)
+    at_once = d.concurrency(load.context, fit.capacity)
+    limited = at_once < MOST_TOKENS
     own = d.model.spec.context
     beyond = own is not None and (longest is None or longest > own)
     notes = [f"the model's own context is {own:,} tokens"] if beyond and own else []
-    one = d.cache_paged(stage, Load(load.context, d.layout.dp)) or 1
-    room = max(0, d.budget(fit.capacity) - stage.fixed)
-    figures = (
+    replicas = d.layout.dp
+    figures = [
         Figure(
             "largest_context",
             f"longest context, batch {load.batch:,}",
@@ -179,15 +200,15 @@ def _limits(fit: Fit, stage: Stage) -> Group:
         Figure(
             "largest_batch",
             f"largest batch, {load.context:,} tokens",
-            batch,
+            replicas * int(at_once) if limited else None,
             "sequences",
             "derived",
-            "room / one sequence in pages",
+            "room / one sequence in pages" if limited else "no limit: no cache",
         ),
         Figure(
             "concurrency",
             "sequences at once",
-            100 * d.layout.dp * room // one,
+            int(100 * replicas * at_once) if limited else None,
             "hundredths",
             "derived",
             "the same, not rounded",
@@ -195,35 +216,53 @@ def _limits(fit: Fit, stage: Stage) -> Group:
         Figure(
             "cached_tokens",
             "tokens in the cache",
-            d.layout.dp * room * load.context // one,
+            int(replicas * at_once * load.context) if limited else None,
             "tokens",
             "derived",
-            "all replicas",
+            "sequences at once × context",
         ),
-    )
-    return Group("What fits", figures, (), tuple(notes))
+    ]
+    if fit.price is not None:
+        figures.append(
+            Figure("price_per_hour", "an hour", fit.price, "microdollars", "assumed", "your price")
+        )
+    return Group("What fits", tuple(figures), (), tuple(notes))
 
 
 class Smallest(NamedTuple):
-    """The smallest replica of one kind of GPU; ``layout`` is empty where none was found."""
+    """The smallest replica of one kind of GPU; ``layout`` is empty where none was found.
+
+    ``gap`` are the bytes to spare on the busiest GPU, ``price`` micro-dollars an hour of all.
+    """
 
     gpu: Accelerator
     gpus: int | None
     layout: str
     gap: int | None
+    price: int | None
 
 
 def smallest(fit: Fit, kinds: list[Accelerator]) -> list[Smallest]:
-    """Return for each kind of GPU the fewest that hold the model and its load."""
+    """Return for each kind of GPU the fewest that hold the model and its load.
+
+    Fewest first; of as many, the smallest memory first.
+
+    Kinds without arithmetic for the weights' format are left out.
+    """
     d = fit.deployment
+    kinds = [gpu for gpu in kinds if serves(gpu, d.format)]
     capacities = {gpu.name: gpu.visible_bytes for gpu in kinds}
     found = fewest(d.model, fit.load, capacities, d.format.name, d.kv_format.name, d.engine)
     answers = []
     for gpu in kinds:
         own = found[gpu.name]
         if own is None:
-            answers.append(Smallest(gpu, None, "", None))
+            answers.append(Smallest(gpu, None, "", None, None))
             continue
         gap = own.budget(gpu.visible_bytes) - own.need(fit.load)
-        answers.append(Smallest(gpu, own.layout.gpus, own.layout.text(), gap))
-    return answers
+        one, gpus = gpu.price_per_hour_micro, own.layout.gpus
+        price = None if one is None else one * gpus
+        answers.append(Smallest(gpu, gpus, own.layout.text(), gap, price))
+    return sorted(
+        answers, key=lambda a: (a.gpus is None, a.gpus or 0, a.layout, a.gpu.visible_bytes)
+    )

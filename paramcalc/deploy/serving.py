@@ -17,7 +17,7 @@ from paramcalc.deploy.hardware import Accelerator
 from paramcalc.deploy.parallel import Layout
 from paramcalc.deploy.roofline import Machine, Step
 from paramcalc.errors import InputError
-from paramcalc.formats import FORMATS, AnyFormat
+from paramcalc.formats import AnyFormat
 from paramcalc.formats.mixed import Mixed
 from paramcalc.numbers import ceil_div
 
@@ -37,7 +37,7 @@ def machine(
     peak = gpu.peak(formats.compute_format(fmt, gpu.peaks) if gpu.peaks else fmt.name)
     plain = None
     if not isinstance(fmt, Mixed) and fmt.covers != "all":
-        plain = _rate(gpu, "peak", gpu.peak(_sixteen(gpu)), 10**9)
+        plain = _rate(gpu, "peak", gpu.peak(_sixteen(gpu, fmt)), 10**9)
     link = gpu.link_one_way
     return Machine(
         _rate(gpu, "bandwidth", gpu.bandwidth, 10**6),
@@ -50,9 +50,15 @@ def machine(
     )
 
 
-def _sixteen(gpu: Accelerator) -> str:
+def _sixteen(gpu: Accelerator, fmt: AnyFormat) -> str:
     """The 16-bit arithmetic of a GPU. Raises ``InputError``."""
-    return "bf16" if gpu.has("bf16") else formats.compute_format(FORMATS["bf16"], gpu.peaks)
+    for name in ("bf16", "fp16"):
+        if gpu.has(name):
+            return name
+    raise InputError(
+        f"dtype = {fmt.name}: leaves tensors in 16 bits, and no such peak is known for {gpu.name};"
+        " state one in a file of your own (--hardware)"
+    )
 
 
 def _rate(gpu: Accelerator, name: str, amount: int, unit: int) -> int:

@@ -54,14 +54,14 @@ def _prefill(s: Service) -> Group:
             s.prefill_flops,
             "FLOPs",
             "exact",
-            "the encoder" if s.has_encoder else "causal, head at the last token",
+            "the encoder" if s.has_encoder else "head at the last token",
         ),
         _time("time_to_first_token", "time to first token", s.first_token, "roofline, no queue"),
         _rate(
             "prefill_tokens_per_second",
-            "prompt tokens a second",
+            "prompt tokens",
             rate,
-            f"{together}, bound by {bound(slowest)}",
+            f"{together}, {bound(slowest)}-bound",
         ),
         _cost(
             s,
@@ -78,7 +78,7 @@ def _decode(s: Service) -> Group:
     where = "once a step" if s.layout.pp == 1 else "the slowest stage"
     seen = f"at {s.context:,} tokens"
     if s.has_encoder:
-        seen = f"at {s.context:,} of its own, {s.work.prompt:,} read"
+        seen = f"at {s.context:,} + {s.work.prompt:,} read"
     figures = [
         Figure(
             "decode_weight_bytes",
@@ -94,11 +94,11 @@ def _decode(s: Service) -> Group:
         _time("compute_time", "to compute", slowest.compute, f"{s.machine.flops_percent}% of peak"),
     ]
     if s.layout.tp * s.layout.pp > 1 or spreads(s.layout):
-        link = "hops alone" if s.machine.link is None else "link + hops"
-        waits = f"{link}, {s.machine.hop / 1000:g} µs each"
+        link = "" if s.machine.link is None else "link + "
+        waits = f"{link}{s.machine.hop / 1000:g} µs hops"
         figures.append(_time("exchange_time", "to exchange", slowest.exchange, waits))
     figures += [
-        _time("step_time", "one step", s.step_time, f"bound by {s.bound}"),
+        _time("step_time", "one step", s.step_time, f"{s.bound}-bound"),
         _rate("tokens_per_second_request", "a request", SECOND // s.step_time, "1 / step"),
         _rate("tokens_per_second", "all requests", s.decode_rate, "batch / step"),
         _rate("tokens_per_second_gpu", "a GPU", s.decode_rate // s.layout.gpus, _gpus(s)),
@@ -119,11 +119,11 @@ def _limits(s: Service) -> Group:
     figures = (
         Figure(
             "ridge_batch",
-            "bound by compute from batch",
+            "compute-bound from",
             s.ridge,
             "sequences",
             "assumed",
-            "never: the cache bounds it" if s.ridge is None else "weights read once for all",
+            "never: cache bounds it" if s.ridge is None else "weights read once for all",
         ),
         Figure(
             "largest_batch",
@@ -141,14 +141,14 @@ def _limits(s: Service) -> Group:
         ),
         _rate(
             "largest_batch_served_tokens_per_second",
-            "written a second",
+            "tokens written",
             full.served_rate if full else None,
             "prefill shares the GPUs" if full else "none fits",
         ),
         _cost(
             s,
             "largest_batch_cost_per_million_served",
-            "cost of a million written",
+            "cost of a million",
             full.cost_of_all(full.cycle_time, most * s.work.output) if full else None,
         ),
     )
@@ -161,7 +161,7 @@ def _served(s: Service) -> Group:
         _time("request_time", "a request, start to end", s.request_time, "no queue, prefill apart"),
         _rate(
             "served_tokens_per_second",
-            "tokens written a second",
+            "tokens written",
             s.served_rate,
             "prefill shares the GPUs",
         ),
@@ -169,7 +169,7 @@ def _served(s: Service) -> Group:
         _cost(
             s,
             "cost_per_million_served",
-            "cost of a million written",
+            "cost of a million",
             s.cost_of_all(s.cycle_time, w.batch * w.output),
         ),
     )

@@ -53,6 +53,8 @@ def text(value: int, unit: str) -> str:
         return _scaled(value, unit)
     if unit == "hundredths":
         return f"{value / 100:,.2f}"
+    if unit == "tokens/s" and value == 0:
+        return "<1 tokens/s"
     return f"{value:,} {unit}".strip()
 
 

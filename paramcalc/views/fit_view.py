@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+from itertools import groupby
+from textwrap import wrap
 from typing import Any, NamedTuple
 
 from paramcalc.deploy.fitting import Fit, Smallest, groups
+from paramcalc.formats.mixed import Mixed
 from paramcalc.views import figures_view
 from paramcalc.views.tables import Section, Size
 
+FEW_KINDS = 12
+"""Up to so many kinds of GPU have a row each; more share the row of their number of GPUs."""
+NAMES_WIDTH = 52
+"""Letters of a line of names."""
+
 
 class Answer(NamedTuple):
-    """A fit, and the fewest GPUs of each kind."""
+    """A fit, and the fewest GPUs of each kind; ``unfit`` kinds cannot multiply the format."""
 
     fit: Fit
     smallest: list[Smallest]
+    unfit: int = 0
 
 
 def headline(fit: Fit) -> str:
@@ -21,7 +30,7 @@ def headline(fit: Fit) -> str:
     d = fit.deployment
     verdict = "fits" if fit.fits else "does not fit"
     room = f"{Size(abs(fit.gap), brief=True)} {'to spare' if fit.fits else 'missing'}"
-    many = f"{d.layout.gpus} × " if d.layout.gpus > 1 else ""
+    many = f"{d.layout.gpus:,} × " if d.layout.gpus > 1 else ""
     return f"{d.model.name}  {verdict} on {many}{fit.gpu.name}: {room}"
 
 
@@ -37,31 +46,52 @@ def words(fit: Fit) -> list[str]:
     ]
 
 
-def sections(answer: Answer) -> list[Section]:
-    """Return the tables of the screen."""
+def sections(answer: Answer, *, whole: bool = False) -> list[Section]:
+    """Return the tables of the screen; ``whole`` gives every kind of GPU a row."""
     found = figures_view.sections(groups(answer.fit))
     changes = answer.fit.changes()
     if not answer.fit.fits:
-        section = Section(
-            "Any one of these makes it fit", [("", "left"), ("", "left"), ("", "left")]
-        )
-        for change in changes:
-            section.add(change.option, change.value, change.text)
+        title = "Any one of these makes it fit, the smallest change first"
+        section = Section(title, [("", "left"), ("", "left"), ("", "left")])
+        for number, change in enumerate(changes):
+            section.add(change.option, change.value, change.text, strong=number == 0)
         if not changes:
             section.add("nothing", "", "no single change is enough; combine several")
         found.append(section)
     if answer.smallest:
-        found.append(_kinds(answer.smallest))
+        few = whole or len(answer.smallest) <= FEW_KINDS
+        section = _kinds(answer.smallest) if few else _counts(answer.smallest)
+        section.notes.append("powers of two; tensor parallelism within 8, then pipeline stages")
+        if answer.unfit:
+            name = answer.fit.deployment.format.name
+            section.notes.append(f"{answer.unfit} kinds left out, without arithmetic for {name}")
+        found.append(section)
     return found
 
 
 def _kinds(smallest: list[Smallest]) -> Section:
     columns = [("", "left"), ("GPUs", "right"), ("as", "left"), ("to spare on each", "right")]
+    priced = any(kind.price is not None for kind in smallest)
+    if priced:
+        columns.append(("an hour", "right"))
     section = Section("Fewest GPUs of each kind", columns)
     for kind in smallest:
         spare = None if kind.gap is None else Size(kind.gap, brief=True)
-        section.add(kind.gpu.name, kind.gpus or "—", kind.layout, spare)
-    section.notes.append("powers of two; tensor parallelism within 8, then pipeline stages")
+        price = None if kind.price is None else figures_view.dollars(kind.price)
+        cells = [kind.gpu.name, kind.gpus or "—", kind.layout, spare]
+        section.add(*cells, *([price] if priced else []))
+    return section
+
+
+def _counts(smallest: list[Smallest]) -> Section:
+    """The kinds by their number of GPUs, the smallest memory first."""
+    section = Section("Fewest GPUs of each kind", [("GPUs", "right"), ("as", "left"), ("", "left")])
+    for (gpus, layout), kinds in groupby(smallest, key=lambda kind: (kind.gpus, kind.layout)):
+        names = ", ".join(kind.gpu.name for kind in kinds)
+        first, *rest = wrap(names, NAMES_WIDTH, break_on_hyphens=False)
+        section.add(gpus or "—", layout, first)
+        for line in rest:
+            section.add(None, "", line)
     return section
 
 
@@ -78,6 +108,7 @@ def record(answer: Answer) -> dict[str, Any]:
         "kv_dtype": d.kv_format.name,
         "context": fit.load.context,
         "batch": fit.load.batch,
+        "price_per_hour_micro": fit.price,
         "fits": fit.fits,
         "gap_bytes": fit.gap,
         "figures": figures_view.record(groups(fit)),
@@ -88,6 +119,7 @@ def record(answer: Answer) -> dict[str, Any]:
                 "gpus": kind.gpus,
                 "layout": kind.layout or None,
                 "gap_bytes": kind.gap,
+                "price_per_hour_micro": kind.price,
             }
             for kind in answer.smallest
         ],
@@ -101,7 +133,18 @@ def rows(answer: Answer) -> list[dict[str, Any]]:
 
 def notes(fit: Fit) -> list[str]:
     """Return what to know beside the answer."""
-    own = fit.deployment.model.spec.context
+    found = []
+    d = fit.deployment
+    own = d.model.spec.context
     if own is not None and fit.load.context > own:
-        return [f"context = {fit.load.context:,}: beyond the model's own {own:,}"]
-    return []
+        found.append(f"context = {fit.load.context:,}: beyond the model's own {own:,}")
+    if not fit.gpu.peaks:
+        found.append(
+            f"{fit.gpu.name} has no published rates: whether it multiplies {d.format.name} is not"
+            " checked"
+        )
+    if isinstance(d.format, Mixed) and d.layout.gpus > d.layout.dp:
+        found.append(
+            f"{d.format.name} on several GPUs: each tensor's bytes pro rata, its blocks not cut"
+        )
+    return found

@@ -47,7 +47,7 @@ def sections(service: Service) -> list[Section]:
 def _points(axis: str, points: list[Point]) -> Section:
     """Decode against batch or prompt, with the first token where that changes."""
     priced = any(p.cost_per_million_tokens_micro is not None for p in points)
-    names = [axis, *(["first token"] if axis == "prompt" else []), "step", "a request", "a GPU"]
+    names = [axis, *(["first token"] if axis == "prompt" else []), "a request", "a GPU"]
     names += ["a million"] if priced else []
     columns = [(name, "right") for name in names] + [("bound by", "left"), ("", "left")]
     section = Section(f"Decode against {axis}, tokens a second", columns)
@@ -55,7 +55,6 @@ def _points(axis: str, points: list[Point]) -> Section:
         cells: list[Cell] = [p.batch if axis == "batch" else p.prompt]
         if axis == "prompt":
             cells.append(figures_view.duration(p.first_token_microseconds))
-        cells.append(figures_view.duration(p.step_microseconds))
         cells += [_rate(p.tokens_per_second_request), _rate(p.tokens_per_second_gpu)]
         if p.cost_per_million_tokens_micro is not None:
             cells.append(figures_view.dollars(p.cost_per_million_tokens_micro))
@@ -118,11 +117,11 @@ def notes(service: Service) -> list[str]:
         found.append(f"batch = {work.batch:,}: the engine samples {service.sampled:,}; --max-seqs")
     if work.batch % layout.dp:
         found.append(
-            f"batch = {work.batch:,}: does not divide over dp {layout.dp}; times are those of a"
+            f"batch = {work.batch:,}: does not divide over dp {layout.dp:,}; times are those of a"
             f" replica with {service.replica_batch:,}"
         )
     if service.replica_batch < layout.pp:
-        found.append(f"batch = {work.batch:,}: stages idle, pp {layout.pp} wants one each")
+        found.append(f"batch = {work.batch:,}: stages idle, pp {layout.pp:,} wants one each")
     together = layout.gpus if spreads(layout) else layout.tp * layout.pp
     if together > 1 and service.machine.link is None:
         found.append(f"{service.gpu.name} has no known link: exchange is its hops alone")
