@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from paramcalc.sources.loading import load
     from paramcalc.sources.presets import names as preset_names
     from paramcalc.spec import ModelSpec
+    from paramcalc.views.calls import compare, fit, grid, report, serve, train
+    from paramcalc.views.result import Result
 
 __version__ = "0.1.0"
 
@@ -38,10 +40,17 @@ _HOMES = {
     "Operation": "ledger",
     "ParamcalcError": "errors",
     "SpecError": "errors",
+    "Result": "views.result",
     "Tensor": "ledger",
     "UnknownPreset": "errors",
     "UnknownType": "errors",
+    "compare": "views.calls",
+    "fit": "views.calls",
+    "grid": "views.calls",
     "load": "sources.loading",
+    "report": "views.calls",
+    "serve": "views.calls",
+    "train": "views.calls",
 }
 
 __all__ = [
@@ -54,12 +63,19 @@ __all__ = [
     "ModelSpec",
     "Operation",
     "ParamcalcError",
+    "Result",
     "SpecError",
     "Tensor",
     "UnknownPreset",
     "UnknownType",
+    "compare",
+    "fit",
+    "grid",
     "load",
     "preset_names",
+    "report",
+    "serve",
+    "train",
 ]
 
 

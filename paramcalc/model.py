@@ -6,6 +6,7 @@ from collections.abc import Callable
 from copy import deepcopy
 from fractions import Fraction
 from functools import cached_property
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from paramcalc import formats
@@ -316,6 +317,11 @@ class Model:
         data = {**deepcopy(reading.fields), **{k: v for k, v in stated.items() if v}}
         spec = _placed(data, rest)
         return Model(spec, name=self.name, asked=self.asked, reading=reading)
+
+    def _repr_html_(self) -> str:
+        """The report, for a notebook."""
+        views: Any = import_module("paramcalc.views.calls")  # by name: views stand above
+        return str(views.report(self)._repr_html_())
 
     def __repr__(self) -> str:
         return f"<paramcalc.Model {self.name}: {self.params.total:,} parameters>"

@@ -97,6 +97,17 @@ OPTIONS = {
         *SHARED,
     ],
     "hardware": ["--hardware", *SHARED],
+    "sheet": [
+        *("--out", "-o", "--force", "--context", "-n", "--batch", "--dtype", "--kv-dtype"),
+        *("--gpu", "--gpus", "--tp", "--price", "--hardware", "--mtp"),
+    ],
+    "annotate": [
+        *("--out", "-o", "--force", "--columns", "--sheet", "--header-row"),
+        *("--price", "--hardware"),
+        *("--model-column", "--gpu-column", "--gpus-column", "--tp-column", "--context-column"),
+        *("--batch-column", "--dtype-column", "--kv-dtype-column", "--price-column"),
+    ],
+    "page": ["--out", "-o", "--force", "--serve", "--port"],
     "audit": ["--like", "--arch", *SHARED],
     "preset": ["--like", "--arch"],
 }
@@ -113,12 +124,19 @@ def test_public_names() -> None:
         "ModelSpec",
         "Operation",
         "ParamcalcError",
+        "Result",
         "SpecError",
         "Tensor",
         "UnknownPreset",
         "UnknownType",
+        "compare",
+        "fit",
+        "grid",
         "load",
         "preset_names",
+        "report",
+        "serve",
+        "train",
     ]
     for name in paramcalc.__all__:
         assert getattr(paramcalc, name).__doc__, name
@@ -187,6 +205,7 @@ RANKS = [
     "audit",
     "deploy",
     "sweep",
+    "fleet",
     "views",
     "cli",
 ]

@@ -28,6 +28,9 @@ COMMANDS = {
     "train": "Memory, FLOPs, days, energy and money of a training run.",
     "moe": "Load of the experts: slots, drops, padding, imbalance.",
     "hardware": "List accelerators, or show one with the source of each figure.",
+    "sheet": "Write models as a workbook of live formulas.",
+    "annotate": "Append figures to the rows of your own table.",
+    "page": "Write the calculator as one HTML file, or open it here.",
     "audit": "Compare a model with the tensors that files hold.",
     "preset": "Write a config.json as a preset.",
 }

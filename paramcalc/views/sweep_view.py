@@ -132,6 +132,17 @@ def _show(plan: Plan, way: str, wish: Wish) -> None:
     if way == "csv":
         output.write_csv([dict(zip(plan.shown, row, strict=True)) for row in rows])
         return
+    output.show([section(plan, rows, total)], markdown_way=way == "markdown")
+
+
+def section(
+    plan: Plan,
+    rows: list[tuple[Any, ...]],
+    total: int,
+    *,
+    more: str = "--rows N or --out FILE for them",
+) -> Section:
+    """Return the first rows of an answer of ``total`` as a table; ``more`` says where all are."""
     texts = {c.name for table in plan.tables for c in table.columns if c.formula is None}
     heads = [(name, "left" if name in texts else "right") for name in plan.shown]
     axes = {"model", *(axis.field for axis in plan.axes)}
@@ -142,10 +153,32 @@ def _show(plan: Plan, way: str, wish: Wish) -> None:
     for row in rows:
         table.add(*(_money(cell) if i in money else cell for i, cell in enumerate(row)))
     if total > len(rows):
-        table.notes.append(f"and {total - len(rows):,} more; --rows N or --out FILE for them")
+        table.notes.append(f"and {total - len(rows):,} more; {more}")
     for reason, number in plan.dropped().items():
         table.notes.append(f"left out: {number:,}, {reason}")
-    output.show([table], markdown_way=way == "markdown")
+    return table
+
+
+def whole_columns(plan: Plan, most: int) -> dict[str, Any]:
+    """Return the shown columns of the whole answer: arrays of integers, lists of texts.
+
+    Raises ``InputError`` where it has more than ``most`` cells.
+    """
+    rows = plan.rows if plan.every_row else plan.request.top or search.count(plan)
+    if rows * len(plan.shown) > most:
+        raise InputError(f"{rows:,} rows: too many at once; paramcalc sweep --out writes them")
+    pieces: dict[str, list[Any]] = {name: [] for name in plan.shown}
+    for block in _selected(plan):
+        for name, column in zip(plan.shown, sinks.cells(plan, block), strict=True):
+            own = isinstance(column, np.ndarray)
+            pieces[name].append(column.copy() if own else [column] * len(block.rows))
+    found: dict[str, Any] = {}
+    for name, parts in pieces.items():
+        if parts and isinstance(parts[0], np.ndarray):
+            found[name] = np.concatenate(parts)
+        else:
+            found[name] = [text for part in parts for text in part]
+    return found
 
 
 def _money(cell: Any) -> Any:

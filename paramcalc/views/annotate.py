@@ -1,0 +1,184 @@
+"""A planner's own table with figures beside its rows: the file, and what to say of it."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from paramcalc.deploy import hardware
+from paramcalc.errors import FileError, InputError, printable
+from paramcalc.fleet import answers, roles
+from paramcalc.fleet.answers import ERROR, Answer, Fleet
+from paramcalc.fleet.csv_table import CsvTable
+from paramcalc.fleet.workbook import WorkbookTable
+from paramcalc.model import DEFAULT_CONTEXT
+from paramcalc.spelling import shown
+
+KINDS = (".csv", ".tsv", ".xlsx", ".xlsm")
+_EMPTY = {
+    "context": "context the model's own",
+    "batch": "batch 1",
+    "dtype": "weights as released",
+    "kv_dtype": "cache bf16",
+    "gpus": "1 GPU",
+    "tp": "tp and pp as fit chooses",
+}
+"""What holds where no cell says otherwise; the last two for GPUs."""
+
+
+class Wish(NamedTuple):
+    """What is wanted: ``given`` are the columns by role, ``columns`` those to append."""
+
+    source: str
+    out: str
+    given: Mapping[str, str | None]
+    columns: Sequence[str] = ()
+    sheet: str | None = None
+    header_row: int = 1
+    hardware: Sequence[str] = ()
+    price: str | None = None
+    force: bool = False
+
+
+class Done(NamedTuple):
+    """What was written: rows with a model, those of them with a fault, the fleet that answered."""
+
+    rows: int
+    faults: int
+    notes: list[str]
+    fleet: Fleet
+
+
+def write(wish: Wish) -> Done:
+    """Read a table, append its figures and write it to ``wish.out``, whole or not at all.
+
+    Raises ``InputError``, or ``FileError`` for a file that cannot be read.
+    """
+    began = time.perf_counter()
+    source, out = Path(wish.source).expanduser(), Path(wish.out).expanduser()
+    _check_names(wish, source, out)
+    table: CsvTable | WorkbookTable
+    if source.suffix.lower() in (".csv", ".tsv"):
+        if wish.sheet is not None:
+            raise InputError(f"sheet = {shown(wish.sheet)}: {source} is CSV; leave it out")
+        table = CsvTable(source, wish.header_row)
+    else:
+        table = WorkbookTable(source, wish.header_row, wish.sheet)
+    try:
+        places = roles.find(table.headers, wish.given)
+    except InputError as error:
+        raise InputError(f"{error}{table.near()}") from None
+    priced = wish.price is not None or "price" in places or _own_price(wish.hardware)
+    names = answers.columns(wish.columns, places, priced=priced)
+    fleet = Fleet(names, source.parent, wish.hardware, wish.price)
+    try:
+        found = [None if cells is None else fleet.answer(cells) for cells in table.cells(places)]
+    except answers.NoModels as error:
+        column = shown(table.headers[places["model"]])
+        raise InputError(f"model-column = {column}: {error}") from None
+    _write(table, out, _free(names, table.headers), found)
+    rows = [answer for answer in found if answer is not None]
+    faults = sum(answer.error is not None for answer in rows)
+    notes = [
+        *_columns_read(wish, table, places),
+        *_assumed(fleet, places),
+        *_renamed(names, table.headers),
+    ]
+    if isinstance(table, WorkbookTable) and len(table.sheets) > 1:
+        hidden = ", which is hidden" if table.sheets[table.sheet][1] else ""
+        notes.append(f"sheet {shown(table.sheet)}{hidden}; the other sheets are as they were")
+    if isinstance(table, CsvTable) and table.legacy:
+        notes.append("the file is not UTF-8: its bytes are kept, names beyond ASCII may not match")
+    seconds = time.perf_counter() - began
+    speed = f" ({len(rows) / seconds:,.0f} rows/s)" if seconds > 1 else ""
+    notes.append(
+        f"wrote {out}: {_many(len(rows), 'row')}, {faults:,} with a fault in {ERROR}{speed}"
+    )
+    return Done(len(rows), faults, [printable(note) for note in notes], fleet)
+
+
+def _check_names(wish: Wish, source: Path, out: Path) -> None:
+    """Refuse names of files that cannot be before anything is read."""
+    kind = source.suffix.lower()
+    if kind == ".xls":
+        raise FileError(f"{source}: an old .xls; save it as .xlsx")
+    if kind not in KINDS:
+        raise InputError(f"table = {source}: unknown kind of file; end it in {', '.join(KINDS)}")
+    if out.suffix.lower() != kind:
+        raise InputError(f"out = {out}: a {kind} stays one; end it in {kind}")
+    if out.exists() and not wish.force:
+        raise InputError(f"out = {out}: exists; name another or give --force")
+    if not out.parent.is_dir():
+        raise InputError(f"out = {out}: {out.parent} is no directory; make it first")
+
+
+def _own_price(files: Sequence[str]) -> bool:
+    """Whether a person's own accelerators have a price."""
+    if not files:
+        return False
+    return any(unit.price_per_hour_micro is not None for unit in hardware.all(files))
+
+
+def _free(names: Sequence[str], headers: Sequence[str]) -> list[str]:
+    """The names of the new columns: longer ones where the table has theirs already."""
+    taken = {header.strip().lower() for header in headers}
+    if ERROR in taken:
+        raise InputError(
+            f"{ERROR}: the table has a column of that name, and was annotated before; take the"
+            " table as it was, or remove the columns"
+        )
+    return [f"paramcalc_{name}" if name in taken else name for name in names]
+
+
+def _renamed(names: Sequence[str], headers: Sequence[str]) -> list[str]:
+    pairs = [
+        (old, new) for old, new in zip(names, _free(names, headers), strict=True) if old != new
+    ]
+    return [f"the table has {old} already; the new column is {new}" for old, new in pairs]
+
+
+def _write(
+    table: CsvTable | WorkbookTable, out: Path, names: list[str], found: list[Answer | None]
+) -> None:
+    """Write beside the file's name and rename when it is whole."""
+    beside = out.with_name(f".{out.name}.{os.getpid()}")
+    try:
+        table.write(beside, names, found)
+        os.replace(beside, out)
+    except OSError as error:
+        raise InputError(
+            f"out = {out}: {(error.strerror or str(error)).lower()}; close it, or name another"
+        ) from None
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def _columns_read(
+    wish: Wish, table: CsvTable | WorkbookTable, places: Mapping[str, int]
+) -> list[str]:
+    guessed = [role for role in places if wish.given.get(role) is None]
+    if not guessed:
+        return []
+    pairs = ", ".join(f"{role} from {shown(table.headers[places[role]])}" for role in guessed)
+    return [f"guessed by their names: {pairs}"]
+
+
+def _assumed(fleet: Fleet, places: Mapping[str, int]) -> list[str]:
+    """Say what holds where there is no column or an empty cell."""
+    wanted = [
+        text for role, text in _EMPTY.items() if "gpu" in places or role not in ("gpus", "tp")
+    ]
+    found = [f"where a cell is empty or there is no column: {', '.join(wanted)}"]
+    if fleet.assumed_context:
+        found.append(
+            f"context = {DEFAULT_CONTEXT:,}: assumed in {_many(fleet.assumed_context, 'question')}"
+            " whose model states none"
+        )
+    return found
+
+
+def _many(number: int, word: str) -> str:
+    return f"{number:,} {word}{'' if number == 1 else 's'}"

@@ -1,0 +1,34 @@
+"""The page as a file: written beside its name, and renamed when it is whole."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from paramcalc.errors import InputError
+
+
+def checked(out: str, *, force: bool) -> Path:
+    """Return the path of a page that may be written. Raises ``InputError``."""
+    path = Path(out)
+    if path.suffix.lower() not in (".html", ".htm"):
+        raise InputError(f"out = {path}: is no page; end it in .html")
+    if path.is_dir():
+        raise InputError(f"out = {path}: is a directory; name a file in it")
+    if path.exists() and not force:
+        raise InputError(f"out = {path}: exists; name another or give --force")
+    if not path.parent.is_dir():
+        raise InputError(f"out = {path}: {path.parent} is no directory; make it first")
+    return path
+
+
+def write(path: Path, text: str) -> None:
+    """Write a page. Raises ``InputError`` where the file cannot be written."""
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        beside.write_text(text, encoding="utf-8", newline="\n")
+        os.replace(beside, path)
+    except OSError as error:
+        raise InputError(f"out = {path}: {(error.strerror or str(error)).lower()}") from None
+    finally:
+        beside.unlink(missing_ok=True)

@@ -1,0 +1,198 @@
+"""A model's figures on its GPUs: memory, a decode step, a prompt, cost, in the sheet's rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from paramcalc import formats
+from paramcalc.deploy import fit, roofline
+from paramcalc.deploy.columns import BANDWIDTH_PERCENT, FLOPS_PERCENT, HOP
+from paramcalc.deploy.engine import Engine
+from paramcalc.deploy.figures import GIB, MICRO
+from paramcalc.deploy.parallel import Layout
+from paramcalc.deploy.roofline import Machine, Step
+from paramcalc.deploy.serving import HOUR, SECOND
+from paramcalc.formats.schemes import SCHEMES
+from paramcalc.ledger import Ledger
+from paramcalc.numbers import ceil_div
+from paramcalc.symbols import Formula, lift, symbol
+from paramcalc.views.cells import Writer
+from paramcalc.views.workbook.deployment import Column
+from paramcalc.views.workbook.tensors import ModelRows
+
+COVERS = ("all", "layers", "experts")
+"""Which tensors a format holds: each is its own sum of FLOPs in the format and in 16 bits."""
+
+
+def writes(column: Column) -> bool:
+    """Whether a model writes tokens at all: an encoder alone has no decode step."""
+    spec = column.placed.model.spec
+    return spec.causal or spec.encoder is not None
+
+
+def layout_of(column: Column) -> Layout:
+    """How a model's GPUs share the work, on symbols."""
+    tp: Any = column.at("tp")
+    replicas: Any = column.at("replicas")
+    return Layout(tp=tp, dp=replicas)
+
+
+def write(column: Column, rows: ModelRows, writer: Writer) -> None:
+    """Write all figures of a model's column."""
+    ledger = column.placed.ledger
+    _memory(column, rows, ledger, writer)
+    if writes(column):
+        _Passes(column, rows, ledger, writer).write()
+        _cost(column, writer)
+
+
+def _memory(column: Column, rows: ModelRows, ledger: Ledger, writer: Writer) -> None:
+    put, at = column.put, column.at
+    vocab: Any = column.placed.spec.vocab_size
+    stage = fit.stage_of(ledger, layout_of(column), SCHEMES["bf16"], Engine(), vocab)
+    page = rows.sheets.one_gpu
+    width = len(rows.sheets.formats.plain)
+    held = sum(
+        int(page.values[row, rows.sheets.units + width + 4])
+        for row in range(rows.block.first, rows.block.last + 1)
+    )
+    put("gpu_weights", f"=SUM({rows.held()})", held)
+    for key, value in (("workspace", stage.workspace), ("reserve", stage.reserve)):
+        put(key, writer.cell(value), lift(value).value)
+    context, bits = at("at_context"), at("kv_bits")
+    page_size = Engine().page
+
+    def cache(batch: Any) -> Formula:
+        return lift(fit.paged_bytes(stage.ledger, context, batch, bits, page_size))  # type: ignore[arg-type]
+
+    all_ = cache(at("batch_replica"))
+    put("gpu_cache", writer.cell(all_), all_.value)
+    needed = at("gpu_weights") + at("workspace") + at("reserve") + at("gpu_cache")
+    put("needed", writer.cell(needed), needed.value)
+    free = at("budget") - at("needed")
+    put("free", writer.cell(free), free.value)
+    name = column.name
+    column.show("needed_gb", f"={name('needed')}/10^9", needed.value / 10**9, "giga")
+    column.show("needed_gib", f"={name('needed')}/2^30", needed.value / GIB, "giga")
+    column.show("free_gib", f"={name('free')}/2^30", free.value / GIB, "giga")
+    words = "fits" if free.value >= 0 else "does not fit"
+    column.show("fits", f'=IF({name("free")}>=0,"fits","does not fit")', words, "right")
+    one = cache(1)
+    if one.constant == 0:
+        return  # nothing is kept, so any number fits
+    put("cache_sequence", writer.cell(one), one.value)
+    room = at("budget") - at("gpu_weights") - at("workspace") - at("reserve")
+    most: Formula = room // at("cache_sequence") * at("replicas")
+    put("largest_batch", writer.cell(most), most.value)
+
+
+class _Passes:
+    """The decode step and the prompt."""
+
+    def __init__(self, column: Column, rows: ModelRows, ledger: Ledger, writer: Writer) -> None:
+        self.column, self.rows, self.ledger, self.writer = column, rows, ledger, writer
+        self.layout = layout_of(column)
+        experts = any(t.shard.startswith("expert") for t in ledger.tensors)
+        settled: list[Any] = [formats.settled(fmt, ledger) for fmt in rows.sheets.formats.plain]
+        self.kinds = [COVERS.index(fmt.covers) + 1 for fmt in settled]
+        """The place in ``covers`` of each format of the list, from 1."""
+        self.covers = COVERS if experts else COVERS[:2]
+
+    def write(self) -> None:
+        """Write both passes, and tokens a second."""
+        at, show = self.column.at, self.column.show
+        self._pass("step")
+        self._pass("first")
+        time = at("step_time")
+        batch = at("batch")
+        for key, value in (
+            ("tokens", batch * SECOND // time),
+            ("tokens_request", SECOND // time),
+            ("tokens_gpu", batch * SECOND // (time * at("gpus"))),
+        ):
+            show(key, self._if_known(self.writer.text(value)), self._known(lift(value).value))
+
+    def _if_known(self, text: str) -> str:
+        return f'=IF({self.column.name("known")}=1,{text},"")'
+
+    def _known(self, value: int) -> int | str:
+        return value if self.column.at("known").value else ""
+
+    def _machine(self, covers: str, *, linked: bool) -> Machine:
+        at: Any = self.column.at
+        return Machine(
+            at("memory_rate"),
+            at("peak"),
+            at("link_rate") if linked else None,
+            BANDWIDTH_PERCENT,
+            FLOPS_PERCENT,
+            HOP,
+            None if covers == "all" else at("plain"),
+        )
+
+    def _run(self, which: str, fmt: Any, machine: Machine) -> Step:
+        at: Any = self.column.at
+        context, bits = at("at_context"), at("kv_bits")
+        if which == "step":
+            batch = at("batch_replica")
+            return roofline.decode(self.ledger, self.layout, machine, fmt, bits, context, batch)
+        return roofline.prefill(self.ledger, self.layout, machine, fmt, bits, context)
+
+    def _pass(self, which: str) -> None:
+        """Write the rows of a pass."""
+        put, at, text = self.column.put, self.column.at, self.writer.text
+        chosen = self._run(which, self.rows.chosen, self._machine("all", linked=True))
+        for key, value in (("weights", chosen.weights), ("cache", chosen.cache)):
+            put(f"{which}_{key}", self.writer.cell(value), lift(value).value)
+        weights: Any = at(f"{which}_weights")
+        cache: Any = at(f"{which}_cache")
+        memory = lift(self._machine("all", linked=True).reading(weights + cache))
+        put(f"{which}_memory", f"={text(memory)}", memory.value)
+        self._compute(which)
+        unlinked = self._run(which, self.rows.chosen, self._machine("all", linked=False))
+        alone = lift(unlinked.exchange)
+        linked = lift(chosen.exchange)
+        value = linked.value if at("link_known").value else alone.value
+        known = self.column.name("link_known")
+        put(f"{which}_exchange", f"=IF({known}=1,{text(linked)},{text(alone)})", value)
+        parts: Any = [at(f"{which}_{key}") for key in ("memory", "compute", "exchange")]
+        time = lift(Step(weights, cache, 0, *parts).time)
+        put(f"{which}_time", f"={text(time)}", time.value)
+
+    def _compute(self, which: str) -> None:
+        """The arithmetic, for each of the ways in which formats cover tensors."""
+        values = []
+        for covers in self.covers:
+            fmt = SCHEMES["bf16" if covers == "all" else "fp8"]._replace(covers=covers)  # type: ignore[arg-type]
+            values.append(lift(self._run(which, fmt, self._machine(covers, linked=True)).compute))
+        number = self.column.at("format_number").value
+        kinds = ",".join(map(str, self.kinds))
+        texts = ",".join(map(self.writer.text, values))
+        at = self.column.name("format_number")
+        text = f"=CHOOSE(CHOOSE({at},{kinds}),{texts})"
+        self.column.put(f"{which}_compute", text, values[self.kinds[number - 1] - 1].value)
+
+
+def _cost(column: Column, writer: Writer) -> None:
+    """Money, where there is a price and the GPU has the arithmetic."""
+    name, at = column.name, column.at
+    page, rows, place = column.sheet.page, column.sheet.rows, column.column
+    micro, known = at("price").value, at("known").value
+    price: Any = symbol(name("price_micro"), micro)
+    empty = f'{name("price")}=""'
+    text = f'=IF({empty},"",ROUND({name("price")}*10^6,0))'
+    ref = page.formula(rows["price_micro"], place, text, micro or "")
+    page.book.define(name("price_micro"), ref)
+    time: Any = at("step_time")
+    batch: Any = at("batch_replica")
+    tp: Any = at("tp")
+    million = ceil_div(price * tp * time, HOUR // MICRO * batch)
+    for key, value, without, shown in (
+        ("cost_hour", price * at("gpus"), empty, micro),
+        ("cost_million", lift(million), f"OR({empty},{name('known')}=0)", micro and known),
+    ):
+        whole = value.value if shown else ""
+        column.show(key, f'=IF({without},"",{writer.text(value)})', whole)
+        ref = page.ref(rows[key], place)
+        dollars = value.value / MICRO if shown else ""
+        column.show(f"{key}_dollars", f'=IF({ref}="","",{ref}/10^6)', dollars, "dollars")

@@ -1,0 +1,216 @@
+"""The two lists that a deployment is chosen from: formats with their scale rules, accelerators."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from paramcalc.deploy import serving
+from paramcalc.deploy.columns import BANDWIDTH_PERCENT, FLOPS_PERCENT, HOP
+from paramcalc.deploy.figures import MICRO
+from paramcalc.deploy.hardware import FORMATS, Accelerator
+from paramcalc.deploy.roofline import Machine
+from paramcalc.errors import InputError
+from paramcalc.formats import KV_FORMATS, compute_format
+from paramcalc.formats.schemes import SCHEMES, Format
+from paramcalc.symbols import Formula, lift, symbol
+from paramcalc.views.workbook.book import Book, letters
+
+MOST_BITS = 8
+"""Bits of an element of a quantized format, and of a zero point."""
+MOST_BLOCK = 65_536
+
+
+class FormatList:
+    """The sheet of formats. ``formats`` are the library's own, with the cells of this sheet in
+    place of their numbers, so that a formula of bytes follows what is typed here."""
+
+    def __init__(self, book: Book, names: Iterable[Format], limits: dict[str, int]) -> None:
+        self.plain = [*SCHEMES.values()]
+        self.plain += [f for f in names if f.name not in SCHEMES]
+        page = book.page("Formats", 14, 20, *(9,) * 9, 20, 72)
+        self.page = page
+        page.text(0, 0, "Formats of weights and of the cache", "title")
+        page.text(1, 0, "Blue cells are used by every formula of bytes and may be changed.", "note")
+        page.heads(
+            3,
+            [
+                "format",
+                "in the format",
+                "bits",
+                "block rows",
+                "block columns",
+                "scale bits",
+                "zero bits",
+                "runs on",
+                "outer block",
+                "input bits",
+                "matrix bytes",
+                "kernels",
+                "",
+            ],
+        )
+        self.formats = [
+            self._row(row, fmt, limits) for row, fmt in enumerate(self.plain, start=self.first)
+        ]
+        last = self.first + len(self.plain) - 1
+        self.names = page.span(self.first, 0, last)
+        for row, note in enumerate(_NOTES, start=last + 2):
+            page.text(row, 0, note, "note")
+        page.heads(3, ["cache", "bits"], 14)
+        page.sheet.set_column(14, 15, 9)
+        for row, (name, fmt) in enumerate(KV_FORMATS.items(), start=self.first):
+            page.text(row, 14, name)
+            page.number(row, 15, fmt.bits, "input")
+            page.whole_from(row, 15, 1, 64, f"bits of {name}")
+        last = self.first + len(KV_FORMATS) - 1
+        self.kv_names = page.span(self.first, 14, last)
+        self.kv_bits = page.span(self.first, 15, last)
+        page.sheet.freeze_panes(4, 1)
+
+    first = 4
+
+    def _row(self, row: int, fmt: Format, limits: dict[str, int]) -> Format:
+        page = self.page
+        whole = fmt.covers == "all"
+
+        def used(column: int, value: int, most: int) -> Any:
+            """The symbol of a cell that formulas use; 0 and 1 are structure, and stay numbers."""
+            if value <= 1:
+                page.number(row, column, value)
+                return value
+            ref = page.number(row, column, value, "input")
+            page.whole_from(row, column, 1, most, fmt.name)
+            limits[ref] = most
+            return symbol(ref, value)
+
+        page.text(row, 0, fmt.name)
+        page.text(row, 1, fmt.covers)
+        page.text(row, 7, "storage order" if fmt.flat else "rows" if fmt.block[1] else "")
+        page.text(row, 11, ", ".join(fmt.compute))
+        page.text(row, 12, fmt.note, "note")
+        return fmt._replace(
+            bits=used(2, fmt.bits, 64 if whole else MOST_BITS),
+            block=(used(3, fmt.block[0], MOST_BLOCK), used(4, fmt.block[1], MOST_BLOCK)),
+            scale_bits=used(5, fmt.scale_bits, 64),
+            zero_bits=used(6, fmt.zero_bits, MOST_BITS),
+            outer_block=used(8, fmt.outer_block, MOST_BLOCK),
+            input_bits=used(9, fmt.input_bits, 64),
+            matrix_bytes=used(10, fmt.matrix_bytes, 10**6),
+        )
+
+    def place(self, name: str) -> int:
+        """A format's place in the list, from 1."""
+        return [fmt.name for fmt in self.plain].index(name) + 1
+
+
+_NOTES = (
+    "all: every tensor. layers: matrices of attention, mixers and feed-forward parts; the others"
+    " stay in 16 bits. experts or layers: the experts where there are any.",
+    "A block shares one scale (and zero point); 0 rows or columns stand for all of them. Each"
+    " outer block of scales shares an FP32 scale. Input bits are kept for each input channel.",
+)
+
+
+class HardwareList:
+    """The sheet of accelerators: memory, rates, and the arithmetic that each format gets."""
+
+    first = 4
+
+    def __init__(self, book: Book, units: list[Accelerator], formats: FormatList) -> None:
+        self.units = units
+        self.formats = formats
+        kinds = [kind for kind in FORMATS if any(unit.has(kind) for unit in units)]
+        page = book.page("Hardware", 24, 36, 17, 17, 17, 15, 8, 11, 11, 11)
+        self.page = page
+        page.text(0, 0, "Accelerators", "title")
+        page.text(
+            1,
+            0,
+            "Bytes, bytes a second, dense FLOP/s; sources: paramcalc hardware NAME. Rates from"
+            " column I on are what formulas use: bytes a microsecond, FLOPs a nanosecond.",
+            "note",
+        )
+        heads = ["accelerator", "", "memory", "visible", "bytes a second", "link, one way"]
+        heads += ["watts", "$ an hour", "memory rate", "link rate"]
+        self.peaks = len(heads)
+        heads += [f"peak {kind}" for kind in kinds]
+        self.rates = len(heads)
+        names = [fmt.name for fmt in formats.plain]
+        heads += [*names, "16 bits"]
+        page.heads(3, heads[:2])
+        page.heads(3, heads[2:], 2, over="numbers")
+        page.sheet.set_column(self.peaks, self.rates - 1, 21)
+        page.sheet.set_column(self.rates, len(heads) - 1, 11)
+        for row, unit in enumerate(units, start=self.first):
+            self._row(row, unit, kinds)
+        self.last = self.first + len(units) - 1
+        self.names = page.span(self.first, 0, self.last)
+        page.sheet.freeze_panes(4, 1)
+
+    def column(self, column: int) -> str:
+        """A reference to one column of the list."""
+        return self.page.span(self.first, column, self.last)
+
+    @property
+    def by_format(self) -> str:
+        """A reference to the rates by format."""
+        last = self.rates + len(self.formats.plain) - 1
+        return self.page.span(self.first, self.rates, self.last, last)
+
+    @property
+    def sixteen(self) -> str:
+        """A reference to the rates of what a format leaves in 16 bits."""
+        return self.column(self.rates + len(self.formats.plain))
+
+    def sixteen_of(self, unit: Accelerator) -> int:
+        """The same rate of one accelerator; 0 where it has none."""
+        row = self.first + [own.name for own in self.units].index(unit.name)
+        return int(self.page.values.get((row, self.rates + len(self.formats.plain)), 0))
+
+    def _row(self, row: int, unit: Accelerator, kinds: list[str]) -> None:
+        page = self.page
+        page.text(row, 0, unit.name)
+        page.text(row, 1, unit.label)
+        link = unit.link_one_way
+        for column, value in enumerate(
+            (unit.memory_bytes, unit.visible_bytes, unit.bandwidth, link, unit.watts), start=2
+        ):
+            if value is not None:
+                page.number(row, column, value)
+        if unit.price_per_hour_micro is not None:
+            page.sheet.write_number(
+                row, 7, unit.price_per_hour_micro / MICRO, page.book.style("dollars")
+            )
+        page.formula(row, 8, f"=INT(E{row + 1}/10^6)", unit.bandwidth // 10**6)
+        page.formula(row, 9, f"=INT(F{row + 1}/10^6)", (link or 0) // 10**6)
+        peak = {}
+        for column, kind in enumerate(kinds, start=self.peaks):
+            if unit.has(kind):
+                page.number(row, column, unit.peak(kind))
+                peak[kind] = f"{letters(column)}{row + 1}"
+        plain: int | None = None
+        for column, fmt in enumerate(self.formats.plain, start=self.rates):
+            speed = machine_of(unit, fmt)
+            if speed is None:
+                continue
+            cell = peak[compute_format(fmt, unit.peaks)]
+            page.formula(row, column, f"=INT({cell}/10^9)", speed.peak)
+            plain = plain or speed.plain
+        if plain is not None:
+            cell = peak["bf16" if unit.has("bf16") else "fp16"]
+            page.formula(row, self.rates + len(self.formats.plain), f"=INT({cell}/10^9)", plain)
+
+
+def machine_of(unit: Accelerator, fmt: Format) -> Machine | None:
+    """Return an accelerator's rates for a format, or None where it has no such arithmetic."""
+    try:
+        return serving.machine(unit, fmt, FLOPS_PERCENT, BANDWIDTH_PERCENT, HOP)
+    except InputError:
+        return None
+
+
+def budget(visible: Any, percent: Any) -> Formula:
+    """Bytes of a GPU's memory that an engine takes, of symbols: ``Engine.budget`` in percent."""
+    share: Formula = lift(visible) * percent // 100
+    return share

@@ -1,0 +1,67 @@
+"""What a deployment looks up in the lists of formats and accelerators, in its column's cells."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from paramcalc.formats import KV_FORMATS
+from paramcalc.numbers import ceil_div
+from paramcalc.symbols import lift
+from paramcalc.views.cells import Writer
+from paramcalc.views.workbook.inputs import MOST_BATCH, MOST_GPUS
+from paramcalc.views.workbook.lists import budget, machine_of
+
+if TYPE_CHECKING:
+    from paramcalc.views.workbook.deployment import Column
+
+MOST_RATE = 10**9
+LEAST = 100
+"""FLOPs a nanosecond: no accelerator is slower, and a percent of it is not 0."""
+
+
+def write(column: Column) -> None:
+    """Write places in the lists, the rates that stand there, and how GPUs share the sequences.
+
+    A rate that is not there is shown as the least, and ``known`` or ``link_known`` as 0: what
+    divides by it stands, and is not used.
+    """
+    sheet = column.sheet
+    put, name, words = column.put, column.name, column.words
+    hardware, listed, unit = sheet.hardware, sheet.formats, sheet.wish.gpu
+    kinds = [fmt.name for fmt in listed.plain]
+    number = listed.place(words["format"])
+    put("format_number", f"=MATCH({name('format')},{listed.names},0)", number, most=len(kinds))
+    kv = f"MATCH({name('kv_format')},{listed.kv_names},0)"
+    bits = KV_FORMATS[words["kv_format"]].bits
+    put("kv_bits", f"=INDEX({listed.kv_bits},{kv})", bits, most=64)
+    place = [own.name for own in hardware.units].index(unit.name) + 1
+    put("gpu_number", f"=MATCH({name('gpu')},{hardware.names},0)", place)
+    row = name("gpu_number")
+    visible = put("visible", f"=INDEX({hardware.column(3)},{row})", unit.visible_bytes)
+    share = budget(visible, column.at("percent"))
+    put("budget", Writer(sheet.limits).cell(share), share.value)
+    rate = f"=INDEX({hardware.column(8)},{row})"
+    put("memory_rate", rate, unit.bandwidth // 10**6, most=MOST_RATE)
+    found = machine_of(unit, listed.plain[number - 1])
+    own = found.peak if found else 0
+    peak = f"INDEX({hardware.by_format},{row},{name('format_number')})"
+    put("peak", f"=MAX({LEAST},{peak})", max(LEAST, own), most=MOST_RATE)
+    sixteen = hardware.sixteen_of(unit)
+    plain = f"INDEX({hardware.sixteen},{row})"
+    put("plain", f"=MAX({LEAST},{plain})", max(LEAST, sixteen), most=MOST_RATE)
+    link = f"INDEX({hardware.column(9)},{row})"
+    linked = (unit.link_one_way or 0) // 10**6
+    put("link_rate", f"=MAX(1,{link})", max(1, linked), most=MOST_RATE)
+    put("known", f"=IF({peak}>0,1,0)", int(own > 0))
+    put("link_known", f"=IF({link}>0,1,0)", int(linked > 0))
+    _shared(column)
+
+
+def _shared(column: Column) -> None:
+    text = Writer(column.sheet.limits)
+    replicas = column.at("gpus") // column.at("tp")
+    column.put("replicas", text.cell(replicas), replicas.value, most=MOST_GPUS)
+    batch: Any = column.at("batch")
+    among: Any = column.at("replicas")
+    each = lift(ceil_div(batch, among))
+    column.put("batch_replica", text.cell(each), each.value, most=MOST_BATCH)

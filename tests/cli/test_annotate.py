@@ -1,0 +1,151 @@
+"""``paramcalc annotate`` as a planner uses it."""
+
+from __future__ import annotations
+
+import csv
+import os
+from pathlib import Path
+
+import openpyxl
+import pytest
+
+from paramcalc.cli.main import main
+
+Capture = pytest.CaptureFixture[str]
+
+FLEET = """\
+Team;Model;GPU;GPUs;Context;Batch;Zip
+"a;b";llama3-8b;h100;1;8k;4;00123
+ü;meta-llama/Meta-Llama-3-70B;H100;8;8192;16;0001
+
+y;=cmd|' /C calc'!A0;h100;1;8k;1;=1+1
+;;;;;;
+z;mine.yaml;;;;;
+"""
+
+
+def test_a_fleet(tmp_path: Path, capsys: Capture) -> None:
+    path, out = tmp_path / "fleet.csv", tmp_path / "out.csv"
+    path.write_text(FLEET, encoding="utf-8")
+    (tmp_path / "mine.yaml").write_text("d: 512\nL: 2\nH: 8\nV: 100\n")
+    assert main(["annotate", str(path), "-o", str(out)]) == 0
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "guessed by their names: model from Model, gpu from GPU, gpus from GPUs" in said.err
+    assert f"wrote {out}: 4 rows, 2 with a fault in paramcalc_error" in said.err
+    old, new = FLEET.splitlines(), out.read_text(encoding="utf-8").splitlines()
+    assert all(b.startswith(a) for a, b in zip(old, new, strict=True))
+    with out.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file, delimiter=";"))
+    assert rows[0]["params"] == "8030261248"
+    assert (rows[1]["params"], rows[1]["fits"]) == ("70553706496", "true")
+    assert rows[2]["params"] == ""
+    assert rows[2]["paramcalc_error"].startswith("model: =cmd|' /C calc'!A0: no such preset")
+    assert rows[4]["params"] == "6396416"
+    assert rows[4]["paramcalc_error"].startswith("gpu: empty")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["fleet.csv", "mine.yaml", "out.csv"]
+
+
+def test_a_workbook_in_place(tmp_path: Path, capsys: Capture) -> None:
+    path = tmp_path / "fleet.xlsx"
+    book = openpyxl.Workbook()
+    sheet = book.active
+    assert sheet is not None
+    for row in (["net", "params"], ["gpt2", "small"], ["<b>x</b>", 1]):
+        sheet.append(row)
+    book.save(path)
+    line = ["annotate", str(path), "--model-column", "net", "--columns", "params,kv_bytes"]
+    assert main([*line, "-o", str(path)]) == 2
+    assert "exists; name another or give --force" in capsys.readouterr().err
+    assert main([*line, "-o", str(path), "--force"]) == 0
+    assert "the table has params already; the new column is paramcalc_params" in (
+        capsys.readouterr().err
+    )
+    found = openpyxl.load_workbook(path).active
+    assert found is not None
+    rows = list(found.iter_rows(values_only=True))
+    assert rows[0] == ("net", "params", "paramcalc_params", "kv_bytes", "paramcalc_error")
+    assert rows[1] == ("gpt2", "small", 124_439_808, 37_748_736, None)
+    assert str(rows[2][4]).startswith("model: <b>x</b>: no such preset")
+    assert main([*line, "-o", str(path), "--force"]) == 2
+    assert "was annotated before" in capsys.readouterr().err
+
+
+def test_a_macro_workbook_keeps_its_name(tmp_path: Path, capsys: Capture) -> None:
+    (tmp_path / "a.xlsm").write_bytes(b"PK")
+    line = ["annotate", str(tmp_path / "a.xlsm"), "-o", str(tmp_path / "b.xlsx")]
+    assert main(line) == 2
+    assert "a .xlsm stays one; end it in .xlsm" in capsys.readouterr().err
+
+
+BAD = {
+    "fleet.csv": "Missing option '--out' / '-o'",
+    "fleet.csv -o out.xlsx": "out = out.xlsx: a .csv stays one; end it in .csv",
+    "fleet.csv -o none/out.csv": "out = none/out.csv: none is no directory",
+    "fleet.csv -o fleet.csv": "out = fleet.csv: exists; name another or give --force",
+    "old.xls -o out.xls": "old.xls: an old .xls; save it as .xlsx",
+    "a.pdf -o b.pdf": "table = a.pdf: unknown kind of file; end it in .csv, .tsv",
+    "none.csv -o out.csv": "none.csv: no such file or directory",
+    "fleet.csv -o out.csv --sheet a": "sheet = a: fleet.csv is CSV; leave it out",
+    "fleet.csv -o out.csv --header-row 0": "header_row = 0: must be at least 1",
+    "fleet.csv -o out.csv --header-row 99": "header-row = 99: fleet.csv has 7 rows",
+    "fleet.csv -o out.csv --model-column Modell": (
+        "model-column = Modell: no such column (did you mean Model?); there are Team, Model, GPU"
+    ),
+    "fleet.csv -o out.csv --gpu-column Model": "model-column: no column is called model",
+    "fleet.csv -o out.csv --model-column Zip --gpu-column Zip": (
+        "gpu-column = Zip: is the column of model already"
+    ),
+    "twice.csv -o out.csv --model-column model": (
+        "model-column = model: 2 columns have that name; rename one"
+    ),
+    "late.csv -o out.csv": (
+        "model-column: no column is called model; give --model-column, one of title;"
+        " row 2 looks like a heading: --header-row 2"
+    ),
+    "fleet.csv -o out.csv --columns params,": "columns = params,: an empty name",
+    "fleet.csv -o out.csv --columns parms": "columns = parms: unknown column (did you mean params",
+    "fleet.csv -o out.csv --columns cost_per_hour": "columns = cost_per_hour: no GPU has a price",
+    "fleet.csv -o out.csv --hardware none.yaml": "none.yaml: no such file",
+}
+
+
+@pytest.mark.parametrize("line", BAD)
+def test_bad_input_is_one_line_and_nothing_is_written(
+    line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("fleet.csv").write_text(FLEET, encoding="utf-8")
+    Path("twice.csv").write_text("model,model\nx,y\n")
+    Path("late.csv").write_text("title\nModel\nx\n")
+    before = sorted(os.listdir())
+    assert main(["annotate", *line.split()]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith(f"paramcalc: {BAD[line]}")
+    assert captured.err.count("\n") == 1
+    assert sorted(os.listdir()) == before
+
+
+def test_an_output_that_cannot_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    path = tmp_path / "fleet.csv"
+    path.write_text(FLEET, encoding="utf-8")
+
+    def locked(*_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(os, "replace", locked)
+    assert main(["annotate", str(path), "-o", str(tmp_path / "out.csv")]) == 2
+    assert "out.csv: permission denied; close it, or name another" in capsys.readouterr().err
+    assert os.listdir(tmp_path) == ["fleet.csv"]
+
+
+def test_many_rows_ask_once(tmp_path: Path, capsys: Capture) -> None:
+    path, out = tmp_path / "fleet.csv", tmp_path / "out.csv"
+    path.write_text("model,gpu,context\n" + "llama3-8b,h100,8k\nqwen3-8b,h200,4k\n" * 50_000)
+    assert main(["annotate", str(path), "-o", str(out)]) == 0
+    assert "100,000 rows, 0 with a fault" in capsys.readouterr().err
+    with out.open() as file:
+        assert sum(1 for _ in file) == 100_001

@@ -1,0 +1,108 @@
+"""What a workbook must show of a model, counted on plain ints."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from paramcalc import formats, rules
+from paramcalc.build import ledger_of, plan
+from paramcalc.deploy import fit, hardware
+from paramcalc.deploy.columns import COLUMNS, Placed, fits
+from paramcalc.deploy.engine import Engine
+from paramcalc.deploy.hardware import Accelerator
+from paramcalc.deploy.parallel import Layout, shard
+from paramcalc.errors import InputError
+from paramcalc.formats.schemes import SCHEMES
+from paramcalc.ledger import ROLES, Ledger, Tensor
+from paramcalc.quantities import params
+from paramcalc.quantities.catalogue import CATALOGUE, At
+from paramcalc.spec import ModelSpec
+
+SOLVED = "attention_equals_matmuls_at"
+FREE = {
+    "gpu_weights": "gpu_weight_bytes",
+    "gpu_cache": "gpu_kv_bytes",
+    "needed": "gpu_bytes_needed",
+    "free": "gpu_free_bytes",
+    "largest_batch": "largest_batch",
+}
+TIMED = {
+    "step_time": "step_nanoseconds",
+    "first_time": "first_token_nanoseconds",
+    "tokens": "tokens_per_second",
+    "tokens_request": "tokens_per_second_request",
+    "tokens_gpu": "tokens_per_second_gpu",
+}
+MONEY = {"cost_hour": "cost_per_hour", "cost_million": "cost_per_million_tokens"}
+
+
+def summary(ledger: Ledger, context: int, batch: int, kv_bits: int, dtype: str) -> dict[str, int]:
+    """Rows of sheet Summary."""
+    at = At(context, batch, kv_bits)
+    found: dict[str, Any] = {
+        key: quantity.of(ledger, at)
+        for key, quantity in CATALOGUE.items()
+        if key != SOLVED and not key.startswith("weight_bytes_")
+    }
+    for name, fmt in SCHEMES.items():
+        found[f"weights {name}"] = formats.weight_bytes(ledger, fmt)
+    found["weights"] = found[f"weights {dtype}"]
+    present = {t.role for t in ledger.tensors}
+    found |= {role: params.of_roles(ledger.tensors, role) for role in ROLES if role in present}
+    return found | {"same": 0}
+
+
+def broken(spec: ModelSpec, ledger: Ledger, gpus: int, tp: int) -> bool:
+    """Whether a rule of the spec, or of sharing it out, is broken."""
+    found = [*rules.fits(spec), *fits(ledger, gpus, tp)]
+    return any(bool(fit.broken) for fit in found)
+
+
+def deployment(
+    spec: ModelSpec,
+    ledger: Ledger,
+    gpu: Accelerator,
+    dtype: str,
+    kv_bits: int,
+    sizes: dict[str, int],
+) -> dict[str, int | str]:
+    """Rows of sheet Deployment; no times where the GPU has no arithmetic for the format."""
+    fmt = formats.settled(SCHEMES[dtype], ledger)
+    vocab = spec.vocab_size
+    layout = Layout(tp=sizes["tp"], dp=sizes["gpus"] // sizes["tp"])
+    stage = fit.stage_of(ledger, layout, fmt, Engine(), vocab)
+    found: dict[str, int | str] = {"workspace": stage.workspace, "reserve": stage.reserve}
+    timed = True
+    try:
+        there = Placed(ledger, gpu, fmt, kv_bits, sizes, vocab)
+    except InputError:  # memory is the same on any GPU of that size
+        timed = False
+        like = hardware.find("h100")._replace(visible_bytes=gpu.visible_bytes)
+        there = Placed(ledger, like, fmt, kv_bits, sizes, vocab)
+    wanted = dict(FREE)
+    if not any(cache.elements(1) for cache in ledger.caches):
+        wanted.pop("largest_batch")
+    if timed and (spec.causal or spec.encoder is not None):
+        wanted |= TIMED | (MONEY if gpu.price_per_hour_micro else {})
+    return found | {row: COLUMNS[key].of(there) for row, key in wanted.items()}
+
+
+def tensor(row: Tensor, ledger: Ledger, dtype: str) -> tuple[list[int], list[int]]:
+    """A row of sheets Tensors (shape, copies, active, parameters, active parameters, bytes) and
+    Weights (bytes in every format); a row of One_GPU is that of its ``part``."""
+    held = [formats.tensor_bytes(row, formats.settled(fmt, ledger)) for fmt in SCHEMES.values()]
+    chosen = held[list(SCHEMES).index(dtype)]
+    counts = [row.copies, row.active, row.params, row.active_params, chosen]
+    return [*row.shape, *counts], held
+
+
+def part(row: Tensor, tp: int) -> Tensor:
+    """What one GPU of ``tp`` holds of a row."""
+    own = shard(row, Layout(tp=tp))
+    assert isinstance(own, Tensor)
+    return own
+
+
+def ledger(spec: ModelSpec) -> Ledger:
+    """The ledger of a spec."""
+    return ledger_of(plan(spec))
