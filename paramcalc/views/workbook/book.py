@@ -20,6 +20,7 @@ STYLES: dict[str, dict[str, Any]] = {
         "bg_color": "#E7ECF3",
         "text_wrap": True,
         "valign": "top",
+        "align": "left",
         "indent": 1,
     },
     "column": {
@@ -246,8 +247,13 @@ class Book:
         self.file.define_name(name, f"={ref}")
 
     def close(self) -> None:
-        """Write the file."""
-        self.file.close()
+        """Write the file. Raises ``OSError``."""
+        from xlsxwriter.exceptions import FileCreateError
+
+        try:
+            self.file.close()
+        except FileCreateError as error:
+            raise OSError(str(error)) from None
 
 
 def cell(row: int, column: int) -> str:

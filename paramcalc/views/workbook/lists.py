@@ -28,28 +28,15 @@ class FormatList:
     def __init__(self, book: Book, names: Iterable[Format], limits: dict[str, int]) -> None:
         self.plain = [*SCHEMES.values()]
         self.plain += [f for f in names if f.name not in SCHEMES]
-        page = book.page("Formats", 14, 20, *(9,) * 9, 20, 72)
+        page = book.page("Formats", 14, 20, *(14,) * 9, 20, 76, 4, 12, 9)
         self.page = page
         page.text(0, 0, "Formats of weights and of the cache", "title")
         page.text(1, 0, "Blue cells are used by every formula of bytes and may be changed.", "note")
-        page.heads(
-            3,
-            [
-                "format",
-                "in the format",
-                "bits",
-                "block rows",
-                "block columns",
-                "scale bits",
-                "zero bits",
-                "runs on",
-                "outer block",
-                "input bits",
-                "matrix bytes",
-                "kernels",
-                "",
-            ],
-        )
+        heads = ["bits", "block rows", "block columns", "scale bits", "zero bits", "runs on"]
+        heads += ["outer block", "input bits", "matrix bytes"]
+        page.heads(3, ["format", "in the format"])
+        page.heads(3, heads, 2, over="numbers")
+        page.heads(3, ["kernels", ""], 11)
         self.formats = [
             self._row(row, fmt, limits) for row, fmt in enumerate(self.plain, start=self.first)
         ]
@@ -57,8 +44,8 @@ class FormatList:
         self.names = page.span(self.first, 0, last)
         for row, note in enumerate(_NOTES, start=last + 2):
             page.text(row, 0, note, "note")
-        page.heads(3, ["cache", "bits"], 14)
-        page.sheet.set_column(14, 15, 9)
+        page.heads(3, ["cache"], 14)
+        page.heads(3, ["bits"], 15, over="numbers")
         for row, (name, fmt) in enumerate(KV_FORMATS.items(), start=self.first):
             page.text(row, 14, name)
             page.number(row, 15, fmt.bits, "input")
@@ -86,8 +73,8 @@ class FormatList:
 
         page.text(row, 0, fmt.name)
         page.text(row, 1, fmt.covers)
-        page.text(row, 7, "storage order" if fmt.flat else "rows" if fmt.block[1] else "")
-        page.text(row, 11, ", ".join(fmt.compute))
+        page.text(row, 7, "storage order" if fmt.flat else "rows" if fmt.block[1] else "", "right")
+        page.text(row, 11, ", ".join(fmt.compute), "note")
         page.text(row, 12, fmt.note, "note")
         return fmt._replace(
             bits=used(2, fmt.bits, 64 if whole else MOST_BITS),
@@ -121,7 +108,9 @@ class HardwareList:
         self.units = units
         self.formats = formats
         kinds = [kind for kind in FORMATS if any(unit.has(kind) for unit in units)]
-        page = book.page("Hardware", 24, 36, 17, 17, 17, 15, 8, 11, 11, 11)
+        own = (24, 36, 19, 19, 22, 21, 8, 11, 11, 11)
+        rates = (11,) * (len(formats.plain) + 1)
+        page = book.page("Hardware", *own, *(26,) * len(kinds), *rates)
         self.page = page
         page.text(0, 0, "Accelerators", "title")
         page.text(
@@ -140,8 +129,6 @@ class HardwareList:
         heads += [*names, "16 bits"]
         page.heads(3, heads[:2])
         page.heads(3, heads[2:], 2, over="numbers")
-        page.sheet.set_column(self.peaks, self.rates - 1, 21)
-        page.sheet.set_column(self.rates, len(heads) - 1, 11)
         for row, unit in enumerate(units, start=self.first):
             self._row(row, unit, kinds)
         self.last = self.first + len(units) - 1
