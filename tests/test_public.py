@@ -81,8 +81,15 @@ OPTIONS = {
         *("--zero", "--shard-over", "--recompute", "--attention"),
         *("--sequence-parallel", "--no-sequence-parallel", "--schedule", "--virtual"),
         *("--lora-rank", "--lora-targets", "--base-dtype"),
-        *("--mfu", "--tokens-per-second", "--compute", "--pue", "--chinchilla"),
+        *("--mfu", "--tokens-per-second", "--compute", "--pue", "--chinchilla", "--kept"),
         *("--reserve", "--price", "--hardware", "--like", "--arch"),
+        *SHARED,
+    ],
+    "serve": [
+        *("--gpu", "--gpus", "--tp", "--pp", "--ep", "--dp", "--prompt", "--output", "--batch"),
+        *("--dtype", "--kv-dtype", "--flops-efficiency", "--bandwidth-efficiency", "--hop"),
+        *("--utilization", "--page", "--reserve", "--max-seqs", "--max-batched-tokens"),
+        *("--price", "--hardware", "--like", "--arch"),
         *SHARED,
     ],
     "moe": [

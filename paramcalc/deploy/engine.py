@@ -16,7 +16,7 @@ from paramcalc.ledger import Cache, Ledger, Row, Tensor
 from paramcalc.numbers import Num, ceil_div, maximum, minimum
 from paramcalc.sight import State, Window
 
-MEASURED = "llm-d-benchmark: vLLM, H100"
+MEASURED = "llm-d-benchmark, H100"
 RESERVE = round(Fraction(14, 100) * GIB)
 """Outside the allocator on one GPU: 0.13 to 0.14 GiB in nine runs."""
 RESERVE_RANKS = round(Fraction(55, 100) * GIB)

@@ -117,7 +117,7 @@ def _memory(fit: Fit, stage: Stage, where: str) -> Group:
     budget = d.budget(fit.capacity)
     sampling = stage.sampling >= stage.forward
     work = (
-        f"{engine.max_seqs:,} × vocabulary × {LOGIT_BYTES} B"
+        f"{engine.max_seqs:,} × vocab × {LOGIT_BYTES} B"
         if sampling
         else f"{engine.max_batched_tokens:,} tokens a step"
     )
@@ -195,7 +195,7 @@ def _limits(fit: Fit) -> Group:
             longest,
             "tokens",
             "derived",
-            "the cache's own curve" if longest is not None else "no limit: nothing grows",
+            "the cache's curve" if longest is not None else "nothing grows",
         ),
         Figure(
             "largest_batch",
@@ -203,7 +203,7 @@ def _limits(fit: Fit) -> Group:
             replicas * int(at_once) if limited else None,
             "sequences",
             "derived",
-            "room / one sequence in pages" if limited else "no limit: no cache",
+            "room / one sequence" if limited else "no limit: no cache",
         ),
         Figure(
             "concurrency",
@@ -211,7 +211,7 @@ def _limits(fit: Fit) -> Group:
             int(100 * replicas * at_once) if limited else None,
             "hundredths",
             "derived",
-            "the same, not rounded",
+            "not rounded",
         ),
         Figure(
             "cached_tokens",
@@ -219,7 +219,7 @@ def _limits(fit: Fit) -> Group:
             int(replicas * at_once * load.context) if limited else None,
             "tokens",
             "derived",
-            "sequences at once × context",
+            "the same × context",
         ),
     ]
     if fit.price is not None:

@@ -30,7 +30,7 @@ from paramcalc.spelling import shown
 NESTED = ("text_config", "llm_config", "language_config", "text_model_config")
 """Keys under which a multimodal config keeps its language model's."""
 _NOT_FAMILIES = frozenset(
-    {"__init__", "classes", "config", "heads", "inert", "names", "nested", "overrides"}
+    {"__init__", "classes", "config", "heads", "inert", "names", "nested", "overrides", "stacks"}
 )
 
 

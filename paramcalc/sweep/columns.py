@@ -17,8 +17,9 @@ from paramcalc.quantities import flops, params
 from paramcalc.quantities.catalogue import CATALOGUE, At
 from paramcalc.sight import Chunk
 from paramcalc.spec import ModelSpec
-from paramcalc.sweep.grid import DEPLOYMENT, WORDS, Sheet, placed
+from paramcalc.sweep.grid import WORDS, Sheet
 from paramcalc.sweep.intervals import divides
+from paramcalc.sweep.placing import DEPLOYMENT, placed
 from paramcalc.symbols import Formula, lift, symbol
 
 SOLVED = "attention_equals_matmuls_at"

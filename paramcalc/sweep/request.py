@@ -117,7 +117,7 @@ class Plan:
             return axis._replace(values=tuple(find(str(v)).name for v in axis.values or ()))
         from paramcalc.spec import ModelSpec
         from paramcalc.spelling import canonical
-        from paramcalc.sweep.grid import DEPLOYMENT
+        from paramcalc.sweep.placing import DEPLOYMENT
         from paramcalc.symbolic import NAMES
 
         full = canonical(name)

@@ -91,7 +91,7 @@ def tensor_section(model: Model, dtype: str, found: list[dict[str, Any]]) -> Sec
         ("copies", "right"),
         ("", "right"),
     ]
-    table = Section(f"Tensors in {model.format(dtype).name}", columns)
+    table = Section(f"Tensors in {model.format(dtype).name}", columns, paths=True)
     for row in found:
         size = Size(row["bytes"], brief=True)
         table.add(row["tensor"], row["type"], row["shape"], row["copies"], size)

@@ -9,6 +9,7 @@ from paramcalc.deploy.exchange import spreads
 from paramcalc.deploy.fit import NODE
 from paramcalc.deploy.serving import SECOND, Service
 from paramcalc.deploy.serving_figures import Point
+from paramcalc.numbers import ceil_div
 from paramcalc.views import figures_view
 from paramcalc.views.tables import Cell, Section, Size
 
@@ -17,7 +18,7 @@ def headline(service: Service) -> str:
     """Return the answer in a line."""
     gpus = service.layout.gpus
     many = f"{gpus:,} × " if gpus > 1 else ""
-    first = figures_view.duration(service.first_token // 1000)
+    first = figures_view.duration(ceil_div(service.first_token, 1000))
     rate = _rate(SECOND // service.step_time)
     return (
         f"{service.deployment.model.name} on {many}{service.gpu.name}: first token {first}, "
