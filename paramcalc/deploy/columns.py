@@ -112,9 +112,8 @@ class Placed:
 
     @property
     def cost(self) -> Num:
-        """Micro-dollars of a million tokens while nothing is prefilled."""
-        hours = self.price * self.layout.tp * self.step.time
-        return ceil_div(hours, HOUR // MICRO * self.batch)
+        """Micro-dollars of a million tokens while nothing is prefilled, idle replicas paid too."""
+        return ceil_div(self.price * self.gpus * self.step.time, HOUR // MICRO * self.all_batch)
 
 
 class Deployed(NamedTuple):

@@ -77,7 +77,8 @@ def check(row: dict[str, Any]) -> None:
     assert row["tokens_per_second"] == service.decode_rate
     assert row["tokens_per_second_request"] == 10**9 // service.step_time
     assert row["cost_per_hour"] == 2_490_000 * row["gpus"]
-    assert row["cost_per_million_tokens"] == service.cost(service.step_time, service.replica_batch)
+    cost = service.cost_of_all(service.step_time, row["batch"])
+    assert row["cost_per_million_tokens"] == cost
 
 
 @pytest.mark.parametrize("name", ["llama3.1-8b", "qwen3-30b-a3b", "gemma3-4b", "deepseek-v2-lite"])
