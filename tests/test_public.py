@@ -85,6 +85,14 @@ OPTIONS = {
         *("--reserve", "--price", "--hardware", "--like", "--arch"),
         *SHARED,
     ],
+    "formats": ["--dtype", "--like", "--arch", *SHARED],
+    "fit": [
+        *("--gpu", "--gpus", "--tp", "--pp", "--ep", "--dp", "--context", "-n", "--batch"),
+        *("--dtype", "--kv-dtype", "--utilization", "--page", "--reserve"),
+        *("--max-seqs", "--max-batched-tokens", "--kinds"),
+        *("--price", "--hardware", "--like", "--arch"),
+        *SHARED,
+    ],
     "serve": [
         *("--gpu", "--gpus", "--tp", "--pp", "--ep", "--dp", "--prompt", "--output", "--batch"),
         *("--dtype", "--kv-dtype", "--flops-efficiency", "--bandwidth-efficiency", "--hop"),

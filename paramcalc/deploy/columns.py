@@ -11,7 +11,7 @@ from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 from paramcalc.deploy import fit, roofline
-from paramcalc.deploy.engine import Engine
+from paramcalc.deploy.engine import for_gpu
 from paramcalc.deploy.figures import MICRO
 from paramcalc.deploy.hardware import Accelerator
 from paramcalc.deploy.parallel import Layout, unit_rules
@@ -52,7 +52,7 @@ class Placed:
         self.layout = Layout(tp=sizes["tp"], dp=self.replicas)
         self.all_batch = sizes["batch"]
         self.batch = ceil_div(sizes["batch"], self.replicas)
-        self.engine = Engine()
+        self.engine = for_gpu(gpu)
         self.machine = machine(gpu, fmt, FLOPS_PERCENT, BANDWIDTH_PERCENT, HOP)
         self.vocab = vocab
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from paramcalc import formats
 from paramcalc.deploy.choices import changes, fewest
-from paramcalc.deploy.engine import LOGIT_BYTES, MEASURED
+from paramcalc.deploy.engine import LOGIT_BYTES, MEASURED, Engine, for_gpu
 from paramcalc.deploy.figures import Figure, Group
 from paramcalc.deploy.fit import MOST_TOKENS, Change, Deployment, Load, Stage
 from paramcalc.deploy.hardware import Accelerator
@@ -176,7 +177,7 @@ def _memory(fit: Fit, stage: Stage, where: str) -> Group:
 
 def _asked(fit: Fit) -> str:
     batch, n = fit.load.batch, fit.load.context
-    return f"{batch:,} × {n:,} tokens, {fit.deployment.kv_format.name}"
+    return f"{batch:,} × {n:,} tokens"
 
 
 def _limits(fit: Fit) -> Group:
@@ -242,17 +243,18 @@ class Smallest(NamedTuple):
     price: int | None
 
 
-def smallest(fit: Fit, kinds: list[Accelerator]) -> list[Smallest]:
+def smallest(
+    fit: Fit, kinds: list[Accelerator], engine_of: Callable[[Accelerator], Engine] = for_gpu
+) -> list[Smallest]:
     """Return for each kind of GPU the fewest that hold the model and its load.
 
-    Fewest first; of as many, the smallest memory first.
-
-    Kinds without arithmetic for the weights' format are left out.
+    Fewest first; of as many, the smallest memory first. Kinds without arithmetic for the weights'
+    format are left out. ``engine_of`` gives the engine's settings on a kind.
     """
     d = fit.deployment
     kinds = [gpu for gpu in kinds if serves(gpu, d.format)]
-    capacities = {gpu.name: gpu.visible_bytes for gpu in kinds}
-    found = fewest(d.model, fit.load, capacities, d.format.name, d.kv_format.name, d.engine)
+    sizes = {gpu.name: (gpu.visible_bytes, engine_of(gpu)) for gpu in kinds}
+    found = fewest(d.model, fit.load, sizes, d.format.name, d.kv_format.name)
     answers = []
     for gpu in kinds:
         own = found[gpu.name]

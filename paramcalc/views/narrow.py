@@ -1,8 +1,8 @@
 """Tables for narrow screens: shorter ways to say the same, tried in turn until one fits.
 
 Dotted names are grouped under what they share, shapes written closely, headings and then names
-and texts broken into lines, columns that repeat another one left out, and what is still too wide parted
-into tables under each other. No digit is ever cut.
+and texts broken into lines, columns that repeat another one left out, and what is still too wide
+parted into tables under each other. No digit is ever cut.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paramcalc.deploy import engine
+from paramcalc.deploy import engine, hardware
 from paramcalc.deploy.engine import Engine, padded_for_kernels, paged_elements, workspace
 from paramcalc.deploy.figures import GIB
 from paramcalc.ledger import Cache
@@ -78,6 +78,24 @@ def test_arrays_count_the_same() -> None:
 def test_a_share_of_the_memory() -> None:
     assert Engine().budget(1001) == 900
     assert Engine(Fraction(1)).budget(1001) == 1001
+
+
+@pytest.mark.parametrize(
+    ("name", "tokens", "seqs"),
+    [
+        ("h100", 8192, 1024),
+        ("mi300x", 8192, 1024),
+        ("a100-sxm-80gb", 2048, 256),
+        ("l40s", 2048, 256),
+        ("t4", 2048, 256),
+        ("mi210-64gb", 2048, 256),
+    ],
+)
+def test_defaults_of_a_server(name: str, tokens: int, seqs: int) -> None:
+    """vLLM's engine/arg_utils.py: from 70 GiB, but for the A100."""
+    own = engine.for_gpu(hardware.find(name))
+    assert (own.max_batched_tokens, own.max_seqs) == (tokens, seqs)
+    assert own._replace(max_batched_tokens=8192, max_seqs=1024) == Engine()
 
 
 def test_the_reserve_is_what_was_measured() -> None:

@@ -9,6 +9,7 @@ import pytest
 
 import paramcalc
 from paramcalc.deploy import hardware, serving
+from paramcalc.deploy.engine import for_gpu
 from paramcalc.deploy.fit import Deployment, Load
 from paramcalc.deploy.hardware_file import priced
 from paramcalc.deploy.parallel import Layout
@@ -62,7 +63,7 @@ def check(row: dict[str, Any]) -> None:
     model = paramcalc.load(row["model"])
     gpu = priced(hardware.find(row["gpu"]), "2.49")
     layout = Layout(tp=row["tp"], dp=row["gpus"] // row["tp"])
-    one = Deployment(model, layout, row["dtype"])
+    one = Deployment(model, layout, row["dtype"], engine=for_gpu(gpu))
     load = Load(row["context"], row["batch"])
     stage = one.stages[0]
     assert row["gpu_weight_bytes"] == stage.weights
