@@ -14,7 +14,7 @@ from paramcalc.errors import InputError, did_you_mean
 from paramcalc.ledger import ROLES, Ledger
 from paramcalc.numbers import Num
 from paramcalc.quantities import flops, params
-from paramcalc.quantities.catalogue import CATALOGUE, At
+from paramcalc.quantities.catalogue import CATALOGUE, At, Known
 from paramcalc.sight import Chunk
 from paramcalc.spec import ModelSpec
 from paramcalc.sweep.grid import WORDS, Sheet
@@ -47,6 +47,15 @@ def known(axes: list[str]) -> dict[str, str]:
     names["weight_bytes"] = "bytes"
     names |= {key: column.unit for key, column in deployed.COLUMNS.items()}
     return names | {f"params_{role}": "parameters" for role in ROLES}
+
+
+def how_known(name: str) -> Known:
+    """Return how a column is known; names and parameters are exact."""
+    if name in deployed.COLUMNS:
+        return deployed.COLUMNS[name].known
+    if name == "weight_bytes":
+        return "derived"
+    return CATALOGUE[name].known if name in CATALOGUE else "exact"
 
 
 def _unit_of(name: str) -> str:

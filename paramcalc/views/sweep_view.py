@@ -14,7 +14,7 @@ import numpy as np
 
 from paramcalc.errors import InputError
 from paramcalc.sweep import search, select, sinks
-from paramcalc.sweep.columns import known
+from paramcalc.sweep.columns import how_known, known
 from paramcalc.sweep.request import Plan
 from paramcalc.sweep.select import Block
 from paramcalc.views import output
@@ -39,17 +39,19 @@ class Wish(NamedTuple):
 
 
 def columns(way: str) -> None:
-    """Print every column's name and unit."""
-    found = [{"column": name, "unit": unit} for name, unit in known([]).items()]
+    """Print every column's name and unit, and how it is known."""
+    found = [
+        {"column": name, "unit": unit, "known": how_known(name)} for name, unit in known([]).items()
+    ]
     if way == "json":
         output.write_json(found)
     elif way == "csv":
         output.write_csv(found)
     else:
-        table = Section("columns", [("", "left"), ("unit", "left")])
+        table = Section("columns", [("", "left"), ("unit", "left"), ("known", "left")])
         for row in found:
-            table.add(row["column"], row["unit"])
-        table.notes.append("and every axis: a field, batch, dtype, kv_dtype")
+            table.add(row["column"], row["unit"], row["known"])
+        table.notes.append("and every axis: a field, batch, dtype, kv_dtype, gpu, gpus, tp")
         output.show([table], markdown_way=way == "markdown")
 
 
