@@ -112,6 +112,12 @@ class Placed:
         return price
 
     @property
+    def prompt_cost(self) -> Num:
+        """Micro-dollars of a million prompt tokens, ``context`` of them in each prompt."""
+        hours = self.price * self.layout.tp * self.first.time
+        return ceil_div(hours, HOUR // MICRO * self.context)
+
+    @property
     def cost(self) -> Num:
         """Micro-dollars of a million tokens while nothing is prefilled, idle replicas paid too."""
         return ceil_div(self.price * self.gpus * self.step.time, HOUR // MICRO * self.all_batch)
@@ -150,6 +156,7 @@ _ALL = (
     ),
     Deployed("cost_per_hour", "microdollars", "derived", lambda p: p.price * p.gpus),
     Deployed("cost_per_million_tokens", "microdollars", "assumed", lambda p: p.cost),
+    Deployed("cost_per_million_prompt_tokens", "microdollars", "assumed", lambda p: p.prompt_cost),
 )
 COLUMNS = {column.key: column for column in _ALL}
 

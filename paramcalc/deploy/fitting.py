@@ -118,7 +118,7 @@ def _memory(fit: Fit, stage: Stage, where: str) -> Group:
     budget = d.budget(fit.capacity)
     sampling = stage.sampling >= stage.forward
     work = (
-        f"{engine.max_seqs:,} × vocab × {LOGIT_BYTES} B"
+        f"{engine.max_seqs:,} requests × vocab × {LOGIT_BYTES} B"
         if sampling
         else f"{engine.max_batched_tokens:,} tokens a step"
     )
@@ -148,7 +148,7 @@ def _memory(fit: Fit, stage: Stage, where: str) -> Group:
             "runtime reserve",
             stage.reserve,
             "bytes",
-            "measured" if engine.reserve is None else "assumed",
+            "measured" if engine.reserve is None and fit.gpu.name.startswith("h100") else "assumed",
             MEASURED if engine.reserve is None else "--reserve",
         ),
         Figure(

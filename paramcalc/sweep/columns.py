@@ -26,7 +26,13 @@ SOLVED = "attention_equals_matmuls_at"
 """Not a fold: solved, in closed form where attention is not in chunks."""
 MOST_WINDOWS = 8
 """Sizes of windows that vary: each doubles the lines of ``flops.equal_at``."""
-DEPLOYED = ("gpu_bytes_needed", "gpu_free_bytes", "tokens_per_second", "cost_per_million_tokens")
+DEPLOYED = (
+    "dtype",
+    "gpu_bytes_needed",
+    "gpu_free_bytes",
+    "tokens_per_second",
+    "cost_per_million_tokens",
+)
 """What is shown of a model on GPUs."""
 DEFAULT = ("params", "active_params", "flops_per_token", "weight_bytes", "kv_bytes")
 
@@ -42,7 +48,8 @@ class Column(NamedTuple):
 
 def known(axes: list[str]) -> dict[str, str]:
     """Return the names of all columns with their units."""
-    names = {"model": "name"} | {axis: _unit_of(axis) for axis in axes}
+    names = {"model": "name", "dtype": "name", "kv_dtype": "name"}
+    names |= {axis: _unit_of(axis) for axis in axes}
     names |= {key: q.unit for key, q in CATALOGUE.items()}
     names["weight_bytes"] = "bytes"
     names |= {key: column.unit for key, column in deployed.COLUMNS.items()}

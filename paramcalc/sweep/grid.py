@@ -88,7 +88,19 @@ def sheets(models: list[Model], axes: list[Axis]) -> Iterator[Sheet]:
             fields = {n: v for n, v in words.items() if n not in WORDS}
             plain = model.with_(**_placeable(model, fields, numeric)) if fields else model
             for part in _split_experts(numeric):
-                yield _sheet(plain, part, WORDS | words if words else dict(WORDS))
+                yield _sheet(plain, part, _settled(plain, words))
+
+
+def _settled(model: Model, words: dict[str, Any]) -> dict[str, Any]:
+    """Formats and GPU of a sheet; on a GPU weights are as released unless stated, as in fit."""
+    found = WORDS | words
+    if found["dtype"] == RELEASED or (found["gpu"] is not None and "dtype" not in words):
+        found["dtype"] = model.released_format
+    return found
+
+
+RELEASED = "released"
+"""The format that a model's weights were released in."""
 
 
 def _is_numeric(axis: Axis) -> bool:

@@ -26,13 +26,14 @@ def rows(model: Model) -> list[dict[str, Any]]:
         fmt = model.format(name)
         found.append(_format(name, formats.weight_bytes(model.ledger, fmt), elements, fmt.note))
     kind = model.reading.model_type if model.reading else None
+    files = []
     for name in llama_cpp.file_types():
         try:
             own = mixed(name, model.ledger, kind, model.name)
         except InputError:
             continue
-        found.append(_format(name, own.n_bytes, own.elements, own.note))
-    return found
+        files.append(_format(name, own.n_bytes, own.elements, own.note))
+    return found + sorted(files, key=lambda row: -row["bytes"])
 
 
 def _format(name: str, size: int, weights: int, what: str) -> dict[str, Any]:

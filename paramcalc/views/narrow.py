@@ -109,6 +109,9 @@ def _wrapped(section: Section, width: int) -> Section:
         return section
     found = _like(section, section.columns)
     for number, row in enumerate(section.rows):
+        if len(row) <= last:  # a title that spans
+            found.add(*row, strong=number in section.strong)
+            continue
         lines = wrap(person(row[last]), room, break_long_words=False, break_on_hyphens=False)
         found.add(*row[:last], "\n".join(lines), strong=number in section.strong)
     return found

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from paramcalc.deploy.fit import NODE
 from paramcalc.errors import InputError
 from paramcalc.sweep import search, select, sinks
 from paramcalc.sweep.columns import how_known, known
@@ -147,7 +148,19 @@ def _show(plan: Plan, way: str, wish: Wish) -> None:
         table.notes.append(f"and {total - len(rows):,} more; --rows N or --out FILE for them")
     for reason, number in plan.dropped().items():
         table.notes.append(f"left out: {number:,}, {reason}")
+    table.notes += _of_gpus(plan)
     output.show([table], markdown_way=way == "markdown")
+
+
+def _of_gpus(plan: Plan) -> list[str]:
+    """What to know of the figures of GPUs that are shown."""
+    found = []
+    if "cost_per_million_tokens" in plan.shown:
+        found.append("cost of a million tokens: decode alone; prompts have a column of their own")
+    widest = max((max(a.values) for a in plan.axes if a.field == "tp" and a.values), default=1)
+    if widest > NODE:
+        found.append(f"tp above {NODE} exchanges as if all GPUs were in one node")
+    return found
 
 
 def _money(cell: Any) -> Any:
