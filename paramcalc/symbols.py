@@ -21,34 +21,40 @@ _ORDER = ["L", "E", "k", "B", "n", "V", "H", "H_kv", "d_h", "d_v", "d", "d_ff", 
 class Atom:
     """A named number, or ``floor``, ``ceil``, ``min``, ``max`` or ``power`` of two formulas.
 
-    Atoms with the same text are equal, so that like terms meet.
+    Atoms made in the same way are equal, so that like terms meet.
     """
 
     def __init__(self, name: str, value: int, parts: tuple[Formula, ...] = ()) -> None:
         self.name = name
         self.value = value
         self.parts = parts
-        self._text = self.text(lambda atom: atom.name)
-        base = self._text.partition("[")[0]
-        self.key = (_ORDER.index(base) if base in _ORDER else len(_ORDER), self._text)
+        self._made = self.text(lambda atom: atom.name, rounding=True)
+        self._hash = hash(self._made)
+        text = self.text(lambda atom: atom.name)
+        base = text.partition("[")[0]
+        self.key = (_ORDER.index(base) if base in _ORDER else len(_ORDER), text, self._made)
         """What orders factors inside a product: the card's order, then the text."""
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Atom) and self._text == other._text
+        return isinstance(other, Atom) and self._made == other._made
 
     def __hash__(self) -> int:
-        return hash(self._text)
+        return self._hash
 
-    def text(self, show: Callable[[Atom], str]) -> str:
-        """Return the atom as text, its named numbers shown by ``show``."""
+    def text(self, show: Callable[[Atom], str], *, rounding: bool = False) -> str:
+        """Return the atom as text, its named numbers shown by ``show``.
+
+        A quotient that is whole for these values is written without floor or ceil, unless
+        ``rounding`` asks for what it is for others.
+        """
         if not self.parts:
             return show(self)
-        a, b = (part.text(show) for part in self.parts)
+        a, b = (part.text(show, rounding=rounding) for part in self.parts)
         if self.name in ("min", "max", "power"):
             return f"{self.name}({a}, {b})"
         wrap = "({})" if len(self.parts[0].terms) > 1 else "{}"
         fraction = f"{wrap.format(a)}/{b if b.isidentifier() or b.isdigit() else f'({b})'}"
-        exact = self.parts[0].value % self.parts[1].value == 0
+        exact = not rounding and self.parts[0].value % self.parts[1].value == 0
         return f"({fraction})" if exact else f"{self.name}({fraction})"
 
 
@@ -105,10 +111,13 @@ class Formula:
         return lift(other) // self
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Formula | int) and self.text() == lift(other).text()
+        return isinstance(other, Formula | int) and self._made() == lift(other)._made()
 
     def __hash__(self) -> int:
-        return hash(self.text())
+        return hash(self._made())
+
+    def _made(self) -> str:
+        return self.text(rounding=True)
 
     @property
     def constant(self) -> int | None:
@@ -133,11 +142,18 @@ class Formula:
         x, y = lift(base), lift(exponent)
         return _of(Atom("power", fixed_power(x.value, y.value), (x, y)))
 
-    def text(self, show: Callable[[Atom], str] = lambda atom: atom.name) -> str:
-        """Return the formula with names, or with whatever ``show`` gives for a named number."""
+    def text(
+        self, show: Callable[[Atom], str] = lambda atom: atom.name, *, rounding: bool = False
+    ) -> str:
+        """Return the formula with names, or with whatever ``show`` gives for a named number.
+
+        ``rounding`` writes every floor and ceil, as in ``Atom.text``.
+        """
         parts: list[str] = []
         for product, count in self.terms.items():
-            factors = [atom.text(show) + _power(power) for atom, power in product]
+            factors = [
+                atom.text(show, rounding=rounding) + _power(power) for atom, power in product
+            ]
             size = abs(count)
             if size != 1 or not factors:
                 factors.insert(0, f"{size:,}")

@@ -52,8 +52,6 @@ def test_each_screen(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    tmp_path = tmp_path / "gemma3_text"  # a config.json is called by its folder
-    tmp_path.mkdir()
     for kind, body in FENCE.findall(README):
         if kind == "yaml":
             (tmp_path / "my-model.yaml").write_text(body, encoding="utf-8")

@@ -51,3 +51,13 @@ def test_a_fixed_power_is_the_power(experts: int, top_k: int, tokens: int) -> No
     array = fixed_power(base, np.array([tokens, 0, 1], dtype=np.int64))
     assert list(array) == [found, ONE, base]
     assert lift(fixed_power(symbol("b", base), symbol("n", tokens))).value == found
+
+
+def test_a_floor_and_a_ceil_that_agree_here_stay_apart() -> None:
+    """8 / 4 is whole either way; the same formulas at 9 are not."""
+    a, b = symbol("a", 8), symbol("b", 4)
+    down, up = lift(a // b), lift(ceil_div(a, b))
+    assert down.text() == up.text() == "a/b"
+    assert down != up
+    assert len({atom for f in (down, up) for product in f.terms for atom, _ in product}) == 2
+    assert lift(down + up).text() == "(a/b) + (a/b)"

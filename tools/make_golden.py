@@ -2,11 +2,11 @@
 
 Needs torch and transformers, which no test does:
 
-    python -m venv /tmp/golden && /tmp/golden/bin/pip install torch==2.13.0 transformers==5.24.0
-    /tmp/golden/bin/python tools/make_golden.py types > types.jsonl
-    /tmp/golden/bin/python tools/make_golden.py classes llama
-    /tmp/golden/bin/python tools/make_golden.py row llama LlamaForCausalLM --set hidden_size=2048
-    /tmp/golden/bin/python tools/make_golden.py vary llama LlamaForCausalLM --number 5 --seed 1
+    python -m venv golden && golden/bin/pip install torch==2.13.0 transformers==5.24.0
+    golden/bin/python tools/make_golden.py types > types.jsonl
+    golden/bin/python tools/make_golden.py classes llama
+    golden/bin/python tools/make_golden.py row llama LlamaForCausalLM --set hidden_size=2048
+    golden/bin/python tools/make_golden.py vary llama LlamaForCausalLM --number 5 --seed 1
 
 One JSON object a line: ``model_type``, ``arch``, ``config``, ``params`` (a tied tensor once,
 buffers out), ``tensors`` ([name with {i} for a layer, shape, how many]) and, with

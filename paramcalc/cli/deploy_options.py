@@ -75,8 +75,13 @@ Reserve = Annotated[
     str | None,
     typer.Option("--reserve", metavar="SIZE", help="Bytes outside the allocator (500M)."),
 ]
-MaxSeqs = Annotated[str, _count("--max-seqs", "Requests that are sampled at once.")]
-MaxBatched = Annotated[str, _count("--max-batched-tokens", "Tokens of one step.")]
+MaxSeqs = Annotated[
+    str | None, _count("--max-seqs", "Requests sampled at once (1024; 256 below 70 GiB, A100).")
+]
+MaxBatched = Annotated[
+    str | None,
+    _count("--max-batched-tokens", "Tokens of one step (8192; 2048 below 70 GiB, A100)."),
+]
 
 
 def share(name: str, text: str) -> Fraction:
@@ -188,17 +193,23 @@ def layout(
 
 
 def engine(
-    utilization: str, page: str, reserve: str | None, max_seqs: str, max_batched: str
+    gpu: Accelerator,
+    utilization: str,
+    page: str,
+    reserve: str | None,
+    max_seqs: str | None,
+    max_batched: str | None,
 ) -> Engine:
-    """Return an engine's settings as typed. Raises ``InputError``."""
-    from paramcalc.deploy.engine import Engine
+    """Return an engine's settings as typed, else its own on a GPU. Raises ``InputError``."""
+    from paramcalc.deploy.engine import for_gpu
 
-    return Engine(
-        share("utilization", utilization),
-        o.positive("page", page),
-        o.positive("max_batched_tokens", max_batched),
-        o.positive("max_seqs", max_seqs),
-        None if reserve is None else _reserve(reserve),
+    own = for_gpu(gpu)
+    return own._replace(
+        utilization=share("utilization", utilization),
+        page=o.positive("page", page),
+        max_batched_tokens=count("max_batched_tokens", max_batched) or own.max_batched_tokens,
+        max_seqs=count("max_seqs", max_seqs) or own.max_seqs,
+        reserve=None if reserve is None else _reserve(reserve),
     )
 
 

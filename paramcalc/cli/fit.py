@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from paramcalc.cli import deploy_options as d
 from paramcalc.cli import options as o
+
+if TYPE_CHECKING:
+    from paramcalc.deploy.engine import Engine
+    from paramcalc.deploy.hardware import Accelerator
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
@@ -28,8 +32,8 @@ def fit(
     utilization: d.Utilization = "0.9",
     page: d.Page = "16",
     reserve: d.Reserve = None,
-    max_seqs: d.MaxSeqs = "1024",
-    max_batched_tokens: d.MaxBatched = "8192",
+    max_seqs: d.MaxSeqs = None,
+    max_batched_tokens: d.MaxBatched = None,
     kinds: Annotated[
         str,
         typer.Option(
@@ -60,18 +64,22 @@ def fit(
     way = o.one_of(json, csv, markdown)
     shown, _ = o.load(model, {}, like, arch)
     kind = d.accelerator(gpu, hardware, price)
+
+    def engine_of(unit: Accelerator) -> Engine:
+        return d.engine(unit, utilization, page, reserve, max_seqs, max_batched_tokens)
+
     deployment = Deployment(
         shown,
         d.layout(shown, gpus, tp, pp, ep, dp),
         shown.released_format if dtype is None else dtype,
         kv_dtype,
-        d.engine(utilization, page, reserve, max_seqs, max_batched_tokens),
+        engine_of(kind),
     )
     formats.compute_format(deployment.format, kind.peaks or None)  # refuses a GPU without it
     n = shown.context if context is None else o.positive("context", context)
     found = fitting.Fit(deployment, kind, Load(n, o.positive("batch", batch)))
     listed = d.kinds(kinds, hardware)
-    smallest = fitting.smallest(found, listed)
+    smallest = fitting.smallest(found, listed, engine_of)
     answer = fit_view.Answer(found, smallest, len(listed) - len(smallest))
     if way == "json":
         output.write_json(fit_view.record(answer))

@@ -45,8 +45,8 @@ def serve(
     utilization: d.Utilization = "0.9",
     page: d.Page = "16",
     reserve: d.Reserve = None,
-    max_seqs: d.MaxSeqs = "1024",
-    max_batched_tokens: d.MaxBatched = "8192",
+    max_seqs: d.MaxSeqs = None,
+    max_batched_tokens: d.MaxBatched = None,
     price: d.Price = None,
     hardware: d.Hardware = None,
     like: o.Like = None,
@@ -71,9 +71,9 @@ def serve(
     deployment = Deployment(
         shown,
         d.layout(shown, gpus, tp, pp, ep, dp),
-        dtype or shown.released_format,
+        shown.released_format if dtype is None else dtype,
         kv_dtype,
-        d.engine(utilization, page, reserve, max_seqs, max_batched_tokens),
+        d.engine(kind, utilization, page, reserve, max_seqs, max_batched_tokens),
     )
     machine = serving.machine(
         kind,

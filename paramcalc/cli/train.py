@@ -32,13 +32,14 @@ def train(
         _Text, typer.Option("--etp", metavar="N", help="Ranks that share one expert.")
     ] = None,
     seq: Annotated[
-        _Text, typer.Option("--seq", metavar="SIZE", help="Tokens of a sequence; 1k is 1,024.")
+        _Text, typer.Option("--seq", metavar="SIZE", help="Tokens of a sequence (to 8k).")
     ] = None,
     micro_batch: Annotated[
         str, typer.Option("--micro-batch", metavar="N", help="Sequences a GPU takes at once.")
     ] = "1",
     global_batch: Annotated[
-        _Text, typer.Option("--global-batch", metavar="N", help="Sequences of one step.")
+        _Text,
+        typer.Option("--global-batch", metavar="N", help="Sequences of one step (one a dp rank)."),
     ] = None,
     global_batch_tokens: Annotated[
         _Text,

@@ -14,7 +14,10 @@ from paramcalc.errors import InputError
 from paramcalc.formats.mixed import Mixed
 from paramcalc.ledger import Ledger
 from paramcalc.model import Model
+from paramcalc.numbers import ceil_div
 
+FEW_SEQS = 256
+"""Requests sampled at once that are offered instead of more."""
 SHORTEST = 8
 """A context is offered as a change where at least an eighth of what was asked for fits."""
 SMALLER = ("fp8", "int4")
@@ -49,25 +52,22 @@ def chosen(model: Model, gpus: int) -> Layout:
 
 
 def fewest(
-    model: Model,
-    load: Load,
-    capacities: Mapping[str, int],
-    dtype: str,
-    kv_dtype: str,
-    engine: Engine,
+    model: Model, load: Load, kinds: Mapping[str, tuple[int, Engine]], dtype: str, kv_dtype: str
 ) -> dict[str, Deployment | None]:
     """Return for each kind of GPU the smallest replica that fits; None above ``MOST_GPUS``.
 
-    Sizes tried are powers of two. What a layout needs does not depend on the kind of GPU.
+    ``kinds`` are bytes and engine settings by name. Sizes tried are powers of two.
     """
-    found: dict[str, Deployment | None] = dict.fromkeys(capacities)
+    found: dict[str, Deployment | None] = dict.fromkeys(kinds)
     size = 1
     while size <= MOST_GPUS and None in found.values():
         for layout in layouts(model.ledger, size):
-            deployment = Deployment(model, layout, dtype, kv_dtype, engine)
-            for name, capacity in capacities.items():
-                if found[name] is None and deployment.fits(load, capacity):
-                    found[name] = deployment
+            known: dict[Engine, Deployment] = {}
+            for name, (capacity, engine) in kinds.items():
+                if engine not in known:
+                    known[engine] = Deployment(model, layout, dtype, kv_dtype, engine)
+                if found[name] is None and known[engine].fits(load, capacity):
+                    found[name] = known[engine]
         size *= 2
     return found
 
@@ -77,11 +77,13 @@ def changes(
 ) -> list[Change]:
     """Return the single changes that make it fit, the least intrusive first.
 
-    The order: the engine's share of memory, the cache's format, the batch, the context, the
-    weights' format (one that the GPU's arithmetic, ``has``, can serve), more GPUs.
+    The order: the engine's share of memory, requests sampled at once, the cache's format, the
+    batch, the context, the weights' format (one that the GPU's arithmetic, ``has``, can serve),
+    more GPUs.
     """
     return [
         *_share(deployment, load, capacity),
+        *_sampled(deployment, load, capacity),
         *_cache(deployment, load, capacity),
         *_load(deployment, load, capacity),
         *_weights(deployment, load, capacity, has),
@@ -93,6 +95,14 @@ def _share(d: Deployment, load: Load, capacity: int) -> Iterator[Change]:
     high = Fraction(95, 100)
     if d.engine.utilization < high and d.need(load) <= capacity * high:
         yield Change("--utilization", "0.95", "the engine takes 95% of the memory")
+
+
+def _sampled(d: Deployment, load: Load, capacity: int) -> Iterator[Change]:
+    if d.engine.max_seqs > FEW_SEQS >= ceil_div(load.batch, d.layout.dp):
+        engine = d.engine._replace(max_seqs=FEW_SEQS)
+        other = Deployment(d.model, d.layout, d.format.name, d.kv_format.name, engine)
+        if other.fits(load, capacity):
+            yield Change("--max-seqs", str(FEW_SEQS), "fewer requests sampled at once")
 
 
 def _cache(d: Deployment, load: Load, capacity: int) -> Iterator[Change]:

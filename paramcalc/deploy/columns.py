@@ -11,7 +11,7 @@ from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 from paramcalc.deploy import fit, roofline
-from paramcalc.deploy.engine import Engine
+from paramcalc.deploy.engine import for_gpu
 from paramcalc.deploy.figures import MICRO
 from paramcalc.deploy.hardware import Accelerator
 from paramcalc.deploy.parallel import Layout, unit_rules
@@ -21,6 +21,7 @@ from paramcalc.errors import InputError
 from paramcalc.formats import AnyFormat
 from paramcalc.ledger import Ledger
 from paramcalc.numbers import Num, ceil_div
+from paramcalc.quantities.catalogue import Known
 from paramcalc.rules import Fit
 
 FLOPS_PERCENT, BANDWIDTH_PERCENT, HOP = 60, 80, 10_000
@@ -52,7 +53,7 @@ class Placed:
         self.layout = Layout(tp=sizes["tp"], dp=self.replicas)
         self.all_batch = sizes["batch"]
         self.batch = ceil_div(sizes["batch"], self.replicas)
-        self.engine = Engine()
+        self.engine = for_gpu(gpu)
         self.machine = machine(gpu, fmt, FLOPS_PERCENT, BANDWIDTH_PERCENT, HOP)
         self.vocab = vocab
 
@@ -111,38 +112,51 @@ class Placed:
         return price
 
     @property
+    def prompt_cost(self) -> Num:
+        """Micro-dollars of a million prompt tokens, ``context`` of them in each prompt."""
+        hours = self.price * self.layout.tp * self.first.time
+        return ceil_div(hours, HOUR // MICRO * self.context)
+
+    @property
     def cost(self) -> Num:
-        """Micro-dollars of a million tokens while nothing is prefilled."""
-        hours = self.price * self.layout.tp * self.step.time
-        return ceil_div(hours, HOUR // MICRO * self.batch)
+        """Micro-dollars of a million tokens while nothing is prefilled, idle replicas paid too."""
+        return ceil_div(self.price * self.gpus * self.step.time, HOUR // MICRO * self.all_batch)
 
 
 class Deployed(NamedTuple):
-    """A column: its unit and its fold."""
+    """A column: its unit, how it is known, and its fold.
+
+    What rests on the engine's settings or on shares of a peak is assumed.
+    """
 
     key: str
     unit: str
+    known: Known
     of: Callable[[Placed], Num]
 
 
 _ALL = (
-    Deployed("gpu_bytes", "bytes", lambda p: p.gpu.visible_bytes),
-    Deployed("gpu_weight_bytes", "bytes", lambda p: p.stage.weights),
-    Deployed("gpu_kv_bytes", "bytes", lambda p: p.cache),
-    Deployed("gpu_bytes_needed", "bytes", lambda p: p.stage.fixed + p.cache),
-    Deployed("gpu_free_bytes", "bytes", lambda p: p.free),
-    Deployed("largest_batch", "sequences", lambda p: p.largest_batch),
-    Deployed("step_nanoseconds", "nanoseconds", lambda p: p.step.time),
-    Deployed("first_token_nanoseconds", "nanoseconds", lambda p: p.first.time),
-    Deployed("tokens_per_second", "tokens/s", lambda p: p.all_batch * 10**9 // p.step.time),
-    Deployed("tokens_per_second_request", "tokens/s", lambda p: 10**9 // p.step.time),
+    Deployed("gpu_bytes", "bytes", "measured", lambda p: p.gpu.visible_bytes),
+    Deployed("gpu_weight_bytes", "bytes", "derived", lambda p: p.stage.weights),
+    Deployed("gpu_kv_bytes", "bytes", "derived", lambda p: p.cache),
+    Deployed("gpu_bytes_needed", "bytes", "assumed", lambda p: p.stage.fixed + p.cache),
+    Deployed("gpu_free_bytes", "bytes", "assumed", lambda p: p.free),
+    Deployed("largest_batch", "sequences", "assumed", lambda p: p.largest_batch),
+    Deployed("step_nanoseconds", "nanoseconds", "assumed", lambda p: p.step.time),
+    Deployed("first_token_nanoseconds", "nanoseconds", "assumed", lambda p: p.first.time),
+    Deployed(
+        "tokens_per_second", "tokens/s", "assumed", lambda p: p.all_batch * 10**9 // p.step.time
+    ),
+    Deployed("tokens_per_second_request", "tokens/s", "assumed", lambda p: 10**9 // p.step.time),
     Deployed(
         "tokens_per_second_gpu",
         "tokens/s",
+        "assumed",
         lambda p: p.all_batch * 10**9 // (p.step.time * p.gpus),
     ),
-    Deployed("cost_per_hour", "microdollars", lambda p: p.price * p.gpus),
-    Deployed("cost_per_million_tokens", "microdollars", lambda p: p.cost),
+    Deployed("cost_per_hour", "microdollars", "derived", lambda p: p.price * p.gpus),
+    Deployed("cost_per_million_tokens", "microdollars", "assumed", lambda p: p.cost),
+    Deployed("cost_per_million_prompt_tokens", "microdollars", "assumed", lambda p: p.prompt_cost),
 )
 COLUMNS = {column.key: column for column in _ALL}
 

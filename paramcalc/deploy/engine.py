@@ -11,12 +11,13 @@ from functools import reduce
 from typing import NamedTuple
 
 from paramcalc.deploy.figures import GIB
+from paramcalc.deploy.hardware import Accelerator
 from paramcalc.deploy.parallel import several
 from paramcalc.ledger import Cache, Ledger, Row, Tensor
 from paramcalc.numbers import Num, ceil_div, maximum, minimum
 from paramcalc.sight import State, Window
 
-MEASURED = "llm-d-benchmark: vLLM, H100"
+MEASURED = "llm-d-benchmark, H100"
 RESERVE = round(Fraction(14, 100) * GIB)
 """Outside the allocator on one GPU: 0.13 to 0.14 GiB in nine runs."""
 RESERVE_RANKS = round(Fraction(55, 100) * GIB)
@@ -36,7 +37,8 @@ class Engine(NamedTuple):
     """An inference engine's settings.
 
     ``utilization`` of a GPU's memory is its own; a cache page holds ``page`` tokens; a step
-    processes at most ``max_batched_tokens`` and samples for at most ``max_seqs`` requests.
+    processes at most ``max_batched_tokens`` and samples for at most ``max_seqs`` requests. The
+    defaults are those of vLLM's server on a large GPU; ``for_gpu`` gives those of any.
     """
 
     utilization: Fraction = Fraction(9, 10)
@@ -54,6 +56,18 @@ class Engine(NamedTuple):
         if self.reserve is not None:
             return self.reserve
         return RESERVE + (RESERVE_RANKS - RESERVE) * several(ranks)
+
+
+LARGE = 70 * GIB
+
+
+def for_gpu(gpu: Accelerator) -> Engine:
+    """Return vLLM's defaults for a server on a GPU (``get_batch_defaults`` of its
+    engine/arg_utils.py): 8,192 tokens a step and 1,024 requests from 70 GiB, but for the A100;
+    2,048 and 256 on others."""
+    if gpu.visible_bytes >= LARGE and "a100" not in gpu.name:
+        return Engine()
+    return Engine(max_batched_tokens=2048, max_seqs=256)
 
 
 def paged_elements(cache: Cache, n: Num, page: int) -> Num:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from paramcalc import formats
 from paramcalc.deploy.choices import changes, fewest
-from paramcalc.deploy.engine import LOGIT_BYTES, MEASURED
+from paramcalc.deploy.engine import LOGIT_BYTES, MEASURED, Engine, for_gpu
 from paramcalc.deploy.figures import Figure, Group
 from paramcalc.deploy.fit import MOST_TOKENS, Change, Deployment, Load, Stage
 from paramcalc.deploy.hardware import Accelerator
@@ -117,7 +118,7 @@ def _memory(fit: Fit, stage: Stage, where: str) -> Group:
     budget = d.budget(fit.capacity)
     sampling = stage.sampling >= stage.forward
     work = (
-        f"{engine.max_seqs:,} × vocabulary × {LOGIT_BYTES} B"
+        f"{engine.max_seqs:,} requests × vocab × {LOGIT_BYTES} B"
         if sampling
         else f"{engine.max_batched_tokens:,} tokens a step"
     )
@@ -147,7 +148,7 @@ def _memory(fit: Fit, stage: Stage, where: str) -> Group:
             "runtime reserve",
             stage.reserve,
             "bytes",
-            "measured" if engine.reserve is None else "assumed",
+            "measured" if engine.reserve is None and fit.gpu.name.startswith("h100") else "assumed",
             MEASURED if engine.reserve is None else "--reserve",
         ),
         Figure(
@@ -176,7 +177,7 @@ def _memory(fit: Fit, stage: Stage, where: str) -> Group:
 
 def _asked(fit: Fit) -> str:
     batch, n = fit.load.batch, fit.load.context
-    return f"{batch:,} × {n:,} tokens, {fit.deployment.kv_format.name}"
+    return f"{batch:,} × {n:,} tokens"
 
 
 def _limits(fit: Fit) -> Group:
@@ -195,7 +196,7 @@ def _limits(fit: Fit) -> Group:
             longest,
             "tokens",
             "derived",
-            "the cache's own curve" if longest is not None else "no limit: nothing grows",
+            "the cache's curve" if longest is not None else "nothing grows",
         ),
         Figure(
             "largest_batch",
@@ -203,7 +204,7 @@ def _limits(fit: Fit) -> Group:
             replicas * int(at_once) if limited else None,
             "sequences",
             "derived",
-            "room / one sequence in pages" if limited else "no limit: no cache",
+            "room / one sequence" if limited else "no limit: no cache",
         ),
         Figure(
             "concurrency",
@@ -211,7 +212,7 @@ def _limits(fit: Fit) -> Group:
             int(100 * replicas * at_once) if limited else None,
             "hundredths",
             "derived",
-            "the same, not rounded",
+            "not rounded",
         ),
         Figure(
             "cached_tokens",
@@ -219,7 +220,7 @@ def _limits(fit: Fit) -> Group:
             int(replicas * at_once * load.context) if limited else None,
             "tokens",
             "derived",
-            "sequences at once × context",
+            "the same × context",
         ),
     ]
     if fit.price is not None:
@@ -242,17 +243,18 @@ class Smallest(NamedTuple):
     price: int | None
 
 
-def smallest(fit: Fit, kinds: list[Accelerator]) -> list[Smallest]:
+def smallest(
+    fit: Fit, kinds: list[Accelerator], engine_of: Callable[[Accelerator], Engine] = for_gpu
+) -> list[Smallest]:
     """Return for each kind of GPU the fewest that hold the model and its load.
 
-    Fewest first; of as many, the smallest memory first.
-
-    Kinds without arithmetic for the weights' format are left out.
+    Fewest first; of as many, the smallest memory first. Kinds without arithmetic for the weights'
+    format are left out. ``engine_of`` gives the engine's settings on a kind.
     """
     d = fit.deployment
     kinds = [gpu for gpu in kinds if serves(gpu, d.format)]
-    capacities = {gpu.name: gpu.visible_bytes for gpu in kinds}
-    found = fewest(d.model, fit.load, capacities, d.format.name, d.kv_format.name, d.engine)
+    sizes = {gpu.name: (gpu.visible_bytes, engine_of(gpu)) for gpu in kinds}
+    found = fewest(d.model, fit.load, sizes, d.format.name, d.kv_format.name)
     answers = []
     for gpu in kinds:
         own = found[gpu.name]

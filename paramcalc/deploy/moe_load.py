@@ -114,7 +114,7 @@ def experts_touched(n_experts: int, top_k: int, tokens: int) -> Fraction:
 
 
 def expected_experts(n_experts: Num, top_k: Num, tokens: Num, scale: int = MICRO) -> Num:
-    """Return ``experts_touched`` x ``scale`` in plain arithmetic, to a millionth of E or so.
+    """Return ``experts_touched`` x ``scale`` in plain arithmetic, to 2 E T scale / 2^30.
 
     The power is ``fixed_power``'s: for E up to 4,096 and millionths nothing passes int64.
     """

@@ -72,19 +72,17 @@ def check(ledger: Ledger, layout: Layout) -> None:
         raise InputError(
             f"pp = {layout.pp}: there are {layers} layers, and a stage needs one; lower it"
         )
+    tensors = [row for row in _once(ledger) if isinstance(row, Tensor)]
+    if layout.ep > 1 and not any(row.shard.startswith("expert") for row in tensors):
+        raise InputError(f"ep = {layout.ep}: the model has no experts; leave it out")
     stage = layout.tp * layout.dp * layout.cp
     if stage % (layout.ep * layout.expert_tp):
         raise InputError(
-            f"ep = {layout.ep}: with etp = {layout.expert_tp} must divide the {stage} GPUs of a"
-            f" stage (tp x dp x cp); lower it or raise dp"
+            f"ep = {layout.ep}: with etp = {layout.expert_tp} must divide the GPUs of a stage,"
+            f" tp x dp x cp = {stage}; lower it or raise dp"
         )
-    experts = False
-    for row in _once(ledger):
-        if isinstance(row, Tensor):
-            experts = experts or row.shard.startswith("expert")
-            _check_tensor(row, layout)
-    if layout.ep > 1 and not experts:
-        raise InputError(f"ep = {layout.ep}: the model has no experts; leave it out")
+    for row in tensors:
+        _check_tensor(row, layout)
 
 
 def _check_tensor(row: Tensor, layout: Layout) -> None:

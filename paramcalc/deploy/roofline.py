@@ -118,17 +118,21 @@ def prefill(
     kv_bits: int,
     prompt: Num,
     prompts: Num = 1,
+    encoder: bool | None = None,
 ) -> Step:
     """Return the pass over ``prompts`` of ``prompt`` tokens each: causal, the head at each one's
     last token alone.
 
-    With an encoder a prompt is its input, and the decoder writes one token. An engine that cuts
-    long prompts reads weights and cache once a piece, beside many FLOPs: not counted.
+    With an ``encoder`` (None: where the ledger has one) a prompt is its input, and the decoder
+    writes one token. An engine that cuts long prompts reads weights and cache once a piece, beside
+    many FLOPs: not counted.
     """
+    if encoder is None:
+        encoder = any(layer.stream == "source" for layer in ledger.layers)
     link = Link(machine.link, machine.hop)
     tokens = prompts * prompt
     kept: Num = sum(row.elements(prompt) for row in _caches(ledger, layout))
-    if any(t.stream == "source" for t in ledger.tensors):
+    if encoder:
         work = _matrices(ledger, layout, fmt, tokens, 0, "source")
         pairs = _between(ledger, layout, lambda o: o.sight.pairs(prompt), "source")
         work = work.plus(_writing(ledger, layout, fmt, 1, prompt, prompts))

@@ -168,9 +168,9 @@ class Service:
 
     def _passes(self, prompts: int) -> list[Step]:
         d = self.deployment
-        bits, n = d.kv_format.bits, self.work.prompt
+        bits, n, reads = d.kv_format.bits, self.work.prompt, self.has_encoder
         return [
-            roofline.prefill(s.whole, d.layout, self.machine, d.format, bits, n, prompts)
+            roofline.prefill(s.whole, d.layout, self.machine, d.format, bits, n, prompts, reads)
             for s in d.stages
         ]
 
@@ -266,7 +266,7 @@ class Service:
         """
         d = self.deployment
         room = d.largest_batch(self.work.longest.context, self.gpu.visible_bytes)
-        return min(room, self.sampled)
+        return min(room, self.sampled, MOST_TOKENS)
 
     @property
     def sampled(self) -> int:

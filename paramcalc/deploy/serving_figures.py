@@ -66,7 +66,7 @@ def _prefill(s: Service) -> Group:
         _cost(
             s,
             "cost_per_million_prompt_tokens",
-            "cost of a million",
+            "a million prompt tokens",
             s.cost(s.prefill_time, n),
         ),
     )
@@ -105,7 +105,7 @@ def _decode(s: Service) -> Group:
         _cost(
             s,
             "cost_per_million_tokens",
-            "cost of a million",
+            "a million, decode alone",
             s.cost_of_all(s.step_time, s.work.batch),
         ),
     ]
@@ -148,7 +148,7 @@ def _limits(s: Service) -> Group:
         _cost(
             s,
             "largest_batch_cost_per_million_served",
-            "cost of a million",
+            "a million, prefill too",
             full.cost_of_all(full.cycle_time, most * s.work.output) if full else None,
         ),
     )
@@ -169,7 +169,7 @@ def _served(s: Service) -> Group:
         _cost(
             s,
             "cost_per_million_served",
-            "cost of a million",
+            "a million, prefill too",
             s.cost_of_all(s.cycle_time, w.batch * w.output),
         ),
     )

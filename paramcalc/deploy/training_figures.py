@@ -137,7 +137,14 @@ def _work(run: Run) -> Group:
         Figure("params", "parameters", total, "", "exact"),
         Figure("trained_params", "trained", trained, "", "exact", _targets(plan.recipe)),
         Figure("tokens", "tokens", run.tokens, "", "derived", steps),
-        Figure("tokens_per_parameter", "a parameter", ratio, "hundredths", "derived", "tokens / N"),
+        Figure(
+            "tokens_per_parameter",
+            "tokens a parameter",
+            ratio,
+            "hundredths",
+            "derived",
+            "tokens / N",
+        ),
         Figure("model_flops", "training FLOPs", run.model_flops, "FLOPs", known, why),
     ]
     if run.again_flops:

@@ -125,6 +125,13 @@ class Run:
         return self.mfu * self.hardware_flops / self.model_flops
 
     @property
+    def most_mfu(self) -> Fraction:
+        """What MFU cannot pass: kernels at their peak but for recomputation and the bubble."""
+        plan = self.plan
+        bubble = plan.recipe.schedule.bubble(plan.layout.pp, plan.microbatches)
+        return Fraction(self.model_flops) / self.hardware_flops / (1 + bubble)
+
+    @property
     def seconds(self) -> Fraction:
         """Time of the run, nothing but training."""
         if self.speed is not None:

@@ -30,7 +30,7 @@ from paramcalc.spelling import shown
 NESTED = ("text_config", "llm_config", "language_config", "text_model_config")
 """Keys under which a multimodal config keeps its language model's."""
 _NOT_FAMILIES = frozenset(
-    {"__init__", "classes", "config", "heads", "inert", "names", "nested", "overrides"}
+    {"__init__", "classes", "config", "heads", "inert", "names", "nested", "overrides", "stacks"}
 )
 
 
@@ -126,7 +126,8 @@ def read(
         model_type = ""
     module, inner = find(model_type), _inner(data, model_type)
     if module is None and inner is None and like is None:
-        raise UnknownType(f"{prefix}model_type = {shown(model_type)}: {_refusal(model_type)}")
+        why = _refusal(model_type, data.get("architectures"))
+        raise UnknownType(f"{prefix}model_type = {shown(model_type)}: {why}")
     stated = arch or _first(data.get("architectures"))
     if module is None and inner is not None and model_type:
         alone = f"{model_type} is read by its {inner[0]} alone"
@@ -266,10 +267,14 @@ def _first(architectures: Any) -> str:
     return architectures if isinstance(architectures, str) else ""
 
 
-def _refusal(model_type: str) -> str:
+def _refusal(model_type: str, architectures: Any = None) -> str:
+    """What to say of an unknown type; the class that its file names tells which one it is like."""
+    arch = _first(architectures)
+    like = next((own for own in known() if arch and arch in classes.classes(own)), None)
+    named = f" (its class {arch} is that type's)" if like else ""
     return (
-        f"unknown type{_near(model_type)}; {len(known())} are read (paramcalc list --types),"
-        " or give --like llama to read it as one of them"
+        f"unknown type{'' if like else _near(model_type)}; {len(known())} are read (paramcalc list"
+        f" --types), or give --like {like or 'llama'} to read it as one of them{named}"
     )
 
 

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 from paramcalc.blocks import LatentAttention, Norm, Rows
 from paramcalc.blocks.linear import linear
 from paramcalc.families import deepseek
-from paramcalc.families.config import Config, layers
+from paramcalc.families.config import Config
+from paramcalc.families.stacks import layers
 from paramcalc.ledger import Row, Tensor
 from paramcalc.numbers import Num
 from paramcalc.sight import Sparse

@@ -14,8 +14,9 @@ from typing import Any
 from paramcalc import rules
 from paramcalc.blocks import Norm, Rows
 from paramcalc.blocks.linear import linear
-from paramcalc.families.config import Config, layers
+from paramcalc.families.config import Config
 from paramcalc.families.names import LLAMA, MLA, MOE
+from paramcalc.families.stacks import layers
 from paramcalc.ledger import Tensor
 
 NAMES = LLAMA | MLA | MOE | {"ffn.after": "mlp.post_mlp_layernorm"}

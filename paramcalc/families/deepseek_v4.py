@@ -14,9 +14,10 @@ from typing import Any
 from paramcalc.blocks import Norm, Rows
 from paramcalc.blocks.hyper import HyperConnection, HyperHead
 from paramcalc.blocks.linear import linear
-from paramcalc.families.config import Config, layers
+from paramcalc.families.config import Config
 from paramcalc.families.deepseek import depth
 from paramcalc.families.names import LLAMA, MOE
+from paramcalc.families.stacks import layers
 from paramcalc.ledger import Cache, Operation, Row, Tensor
 from paramcalc.sight import Compressed, State, Window
 

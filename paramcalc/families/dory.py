@@ -8,8 +8,9 @@ from typing import Any
 from paramcalc.blocks import Attention, FeedForward
 from paramcalc.blocks.again import Again
 from paramcalc.blocks.rows import Rows, vector
-from paramcalc.families.config import Config, layers
+from paramcalc.families.config import Config
 from paramcalc.families.names import LLAMA
+from paramcalc.families.stacks import layers
 from paramcalc.sight import Causal, Sight, Window
 
 NAMES = LLAMA | {"attention.gate": "self_attn.gate_proj"}

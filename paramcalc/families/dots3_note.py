@@ -9,7 +9,8 @@ from typing import Any
 from paramcalc.blocks import LatentAttention, Norm, Rows
 from paramcalc.blocks.linear import linear
 from paramcalc.families import deepseek
-from paramcalc.families.config import Config, layers
+from paramcalc.families.config import Config
+from paramcalc.families.stacks import layers
 from paramcalc.ledger import Row
 from paramcalc.sight import Causal, Sight, Sparse, Window
 

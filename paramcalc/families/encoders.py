@@ -18,8 +18,9 @@ from paramcalc.families.bert import (
     head_dim,
     root,
 )
-from paramcalc.families.config import Config, Layers, stack
+from paramcalc.families.config import Config
 from paramcalc.families.names import Names
+from paramcalc.families.stacks import Layers, stack
 from paramcalc.ledger import Operation, Role, Row, Tensor
 from paramcalc.sight import Both
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 from paramcalc.blocks.rows import Rows, vector
-from paramcalc.families.config import Config, Layers, both, stack
+from paramcalc.families.config import Config
 from paramcalc.families.names import LLAMA, MOE, Names
 from paramcalc.families.qwen_next import delta
+from paramcalc.families.stacks import Layers, both, stack
 
 TYPES: dict[str, dict[str, Any]] = {
     "flint": dict(

@@ -9,9 +9,10 @@ from typing import Any
 
 from paramcalc.blocks import Attention, Norm, Rows
 from paramcalc.blocks.linear import linear
-from paramcalc.families.config import Config, Layers, stack
+from paramcalc.families.config import Config
 from paramcalc.families.names import LLAMA, Names
 from paramcalc.families.nested import inside
+from paramcalc.families.stacks import Layers, stack
 from paramcalc.ledger import Operation, Tensor
 from paramcalc.sight import Causal, Sight, State, Window
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from paramcalc.blocks import Attention, Block, Rows
-from paramcalc.families.config import Config, Layers, stack
+from paramcalc.families.config import Config
 from paramcalc.families.gemma3n import (
     PER_LAYER,
     owners,
@@ -17,6 +17,7 @@ from paramcalc.families.gemma3n import (
     types_of,
 )
 from paramcalc.families.names import LLAMA
+from paramcalc.families.stacks import Layers, stack
 from paramcalc.ledger import Cache, Tensor
 from paramcalc.sight import Both, BothWindow, Causal, Sight, Window
 

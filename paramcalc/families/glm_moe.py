@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from paramcalc.families.config import Config, Layers, both, stack
+from paramcalc.families.config import Config
 from paramcalc.families.deepseek import prediction
 from paramcalc.families.names import LLAMA, MOE, Names
+from paramcalc.families.stacks import Layers, both, stack
 
 TYPES: dict[str, dict[str, Any]] = {
     "glm4_moe": dict(

@@ -6,8 +6,9 @@ from __future__ import annotations
 from typing import Any
 
 from paramcalc.families.bart import unfed
-from paramcalc.families.config import Config, Layers, stack
+from paramcalc.families.config import Config
 from paramcalc.families.names import Names
+from paramcalc.families.stacks import Layers, stack
 
 TYPES: dict[str, dict[str, Any]] = {
     "gpt2": dict(

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from paramcalc.families.config import Config, stack
+from paramcalc.families.config import Config
 from paramcalc.families.names import LLAMA
+from paramcalc.families.stacks import stack
 
 _EXPERTS = "mlp.experts.gate_up_proj"
 

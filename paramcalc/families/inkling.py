@@ -8,8 +8,9 @@ from typing import Any
 
 from paramcalc.blocks import Block, FeedForward
 from paramcalc.blocks.rows import Rows, matrix, vector
-from paramcalc.families.config import Config, Layers, both, stack
+from paramcalc.families.config import Config
 from paramcalc.families.names import LLAMA, MOE
+from paramcalc.families.stacks import Layers, both, stack
 from paramcalc.ledger import Cache, Tensor
 from paramcalc.numbers import Num
 from paramcalc.sight import State

@@ -16,10 +16,11 @@ from paramcalc.blocks import Attention, Block, MixtureOfExperts, Norm
 from paramcalc.blocks.again import Again
 from paramcalc.blocks.linear import linear
 from paramcalc.blocks.rows import Rows, matrix, scale, vector
-from paramcalc.families.config import Config, Layers, layers
+from paramcalc.families.config import Config
 from paramcalc.families.inkling import KEYS as OLDER
 from paramcalc.families.inkling import convolution, heads_of, profiles, slides
 from paramcalc.families.names import LLAMA, MOE
+from paramcalc.families.stacks import Layers, layers
 from paramcalc.ledger import Cache, Operation, Row, Tensor
 from paramcalc.numbers import ceil_div
 from paramcalc.sight import Causal, State, Window

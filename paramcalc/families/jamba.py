@@ -6,9 +6,10 @@ from __future__ import annotations
 from typing import Any
 
 from paramcalc.blocks.mamba import Mamba
-from paramcalc.families.config import Config, Layers, stack
+from paramcalc.families.config import Config
 from paramcalc.families.mamba import mixer_names, rank
 from paramcalc.families.names import LLAMA
+from paramcalc.families.stacks import Layers, stack
 
 NAMES = (
     LLAMA

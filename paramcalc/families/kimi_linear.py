@@ -9,7 +9,8 @@ from paramcalc.blocks import Rows
 from paramcalc.blocks.kda import KimiDelta
 from paramcalc.blocks.linear import linear
 from paramcalc.families import deepseek
-from paramcalc.families.config import Config, layers
+from paramcalc.families.config import Config
+from paramcalc.families.stacks import layers
 
 NAMES = deepseek.NAMES | {
     "attention.gate": "self_attn.g_proj",

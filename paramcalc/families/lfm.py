@@ -7,8 +7,9 @@ from __future__ import annotations
 from typing import Any
 
 from paramcalc.blocks.linear_attention import ShortConvolution
-from paramcalc.families.config import Config, Layers, stack
+from paramcalc.families.config import Config
 from paramcalc.families.names import LLAMA, Names
+from paramcalc.families.stacks import Layers, stack
 
 _NAMES = LLAMA | {
     "final_norm": "model.embedding_norm",

@@ -10,8 +10,9 @@ from typing import Any
 from paramcalc.blocks import Attention
 from paramcalc.blocks.linear import linear
 from paramcalc.blocks.rows import Rows, vector
-from paramcalc.families.config import Config, stack
+from paramcalc.families.config import Config
 from paramcalc.families.names import LLAMA, Names
+from paramcalc.families.stacks import stack
 from paramcalc.ledger import Operation
 from paramcalc.sight import Causal
 

@@ -7,9 +7,10 @@ from __future__ import annotations
 from typing import Any
 
 from paramcalc.blocks.mamba import Mamba2
-from paramcalc.families.config import Config, Layers, stack
+from paramcalc.families.config import Config
 from paramcalc.families.mamba import groups, mixer_names
 from paramcalc.families.names import LLAMA, Names
+from paramcalc.families.stacks import Layers, stack
 
 _BAMBA = {
     "final_norm": "model.final_layernorm",

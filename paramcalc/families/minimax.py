@@ -6,8 +6,9 @@ from __future__ import annotations
 from typing import Any
 
 from paramcalc.blocks.linear_attention import LightningAttention
-from paramcalc.families.config import Config, Layers, stack
+from paramcalc.families.config import Config
 from paramcalc.families.names import LLAMA, MOE
+from paramcalc.families.stacks import Layers, stack
 
 _QKV = dict.fromkeys(("mixer.q", "mixer.k", "mixer.v"), "self_attn.qkv_proj")
 NAMES = (

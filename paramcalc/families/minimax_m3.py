@@ -7,8 +7,9 @@ from typing import Any
 
 from paramcalc.blocks import Attention
 from paramcalc.blocks.rows import Rows, matrix, scale
-from paramcalc.families.config import Config, Layers, both, stack
+from paramcalc.families.config import Config
 from paramcalc.families.names import LLAMA, MOE
+from paramcalc.families.stacks import Layers, both, stack
 from paramcalc.ledger import Cache, Operation
 from paramcalc.sight import Blocks, Causal
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from paramcalc.families.config import Config, stack
+from paramcalc.families.config import Config
 from paramcalc.families.names import LLAMA, MOE, Names
+from paramcalc.families.stacks import stack
 
 TYPES: dict[str, dict[str, Any]] = {
     "mixtral": dict(

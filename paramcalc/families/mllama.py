@@ -9,9 +9,10 @@ from typing import Any
 
 from paramcalc.blocks import Attention, Block, FeedForward, Norm, Rows
 from paramcalc.blocks.tower import Tensors, dense, norm, placed, weight
-from paramcalc.families.config import Config, stack
+from paramcalc.families.config import Config
 from paramcalc.families.names import LLAMA, Names
 from paramcalc.families.nested import language_model, names_of, patches, square
+from paramcalc.families.stacks import stack
 from paramcalc.ledger import Row, Tensor
 from paramcalc.sight import Both
 

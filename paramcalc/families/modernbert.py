@@ -13,9 +13,10 @@ from typing import Any
 from paramcalc.blocks import Pooler
 from paramcalc.blocks.rows import idle, vector
 from paramcalc.families.bert import has_head, is_bare
-from paramcalc.families.config import Config, Layers, layers
+from paramcalc.families.config import Config
 from paramcalc.families.heads import pools
 from paramcalc.families.names import LLAMA, Names
+from paramcalc.families.stacks import Layers, layers
 
 _MODERN: dict[str, Any] = dict(
     vocab_size=50368,

@@ -8,9 +8,10 @@ from typing import Any
 from paramcalc.blocks import FeedForward, MixtureOfExperts, Rows
 from paramcalc.blocks.linear import linear
 from paramcalc.blocks.mamba import Mamba2
-from paramcalc.families.config import Config, Layers, stack
+from paramcalc.families.config import Config
 from paramcalc.families.mamba import groups, mixer_names
 from paramcalc.families.names import Names
+from paramcalc.families.stacks import Layers, stack
 from paramcalc.ledger import Row
 
 NAMES: Names = mixer_names("mixer") | {

@@ -6,8 +6,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from paramcalc.families.config import Config, stack
+from paramcalc.families.config import Config
 from paramcalc.families.names import LLAMA
+from paramcalc.families.stacks import stack
 
 NAMES = LLAMA | {"norm1": "post_attention_layernorm", "norm2": "post_feedforward_layernorm"}
 

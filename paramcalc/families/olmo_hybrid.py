@@ -7,8 +7,9 @@ from typing import Any
 
 from paramcalc.blocks import Norm
 from paramcalc.blocks.delta import GatedDelta
-from paramcalc.families.config import Config, Layers, stack
+from paramcalc.families.config import Config
 from paramcalc.families.names import LLAMA
+from paramcalc.families.stacks import Layers, stack
 
 NAMES = LLAMA | {
     "norm1": "post_attention_layernorm",

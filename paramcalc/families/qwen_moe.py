@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from paramcalc.families.config import Config, Layers, both, stack
+from paramcalc.families.config import Config
 from paramcalc.families.names import LLAMA, MOE
+from paramcalc.families.stacks import Layers, both, stack
 
 NAMES = (
     LLAMA

@@ -10,8 +10,9 @@ from paramcalc.blocks import Norm, Rows
 from paramcalc.blocks.delta import GatedDelta
 from paramcalc.blocks.linear import linear
 from paramcalc.families import qwen_moe
-from paramcalc.families.config import Config, Layers, both, stack
+from paramcalc.families.config import Config
 from paramcalc.families.names import Names
+from paramcalc.families.stacks import Layers, both, stack
 
 _NAMES = qwen_moe.NAMES | {
     "attention.gate": "self_attn.q_proj",

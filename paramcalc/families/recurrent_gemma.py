@@ -7,8 +7,9 @@ from typing import Any
 
 from paramcalc.blocks import Rows
 from paramcalc.blocks.linear import linear
-from paramcalc.families.config import Config, Layers, stack
+from paramcalc.families.config import Config
 from paramcalc.families.names import LLAMA
+from paramcalc.families.stacks import Layers, stack
 from paramcalc.ledger import Cache, Operation, Tensor
 from paramcalc.sight import State
 

@@ -7,7 +7,8 @@ from math import prod
 from typing import Any
 
 from paramcalc.blocks.rows import Rows, idle, matrix, scale, vector
-from paramcalc.families.config import Config, Layers, stack
+from paramcalc.families.config import Config
+from paramcalc.families.stacks import Layers, stack
 from paramcalc.ledger import Operation, Row, Tensor
 from paramcalc.sight import BothWindow, Causal, Chunk, Sight
 

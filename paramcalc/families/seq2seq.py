@@ -11,8 +11,9 @@ from paramcalc.blocks import Attention
 from paramcalc.blocks.rows import Rows, idle
 from paramcalc.families import bart
 from paramcalc.families.bart import decoder, is_alone, root, table, tables, unfed
-from paramcalc.families.config import Config, Layers, stack
+from paramcalc.families.config import Config
 from paramcalc.families.names import Names
+from paramcalc.families.stacks import Layers, stack
 from paramcalc.ledger import Operation, Row, Tensor
 from paramcalc.sight import BothChunk, State
 

@@ -10,9 +10,10 @@ from typing import Any
 
 from paramcalc.blocks.rows import Rows, scale
 from paramcalc.families.bart import tables
-from paramcalc.families.config import Config, Layers, stack
+from paramcalc.families.config import Config
 from paramcalc.families.names import Names
 from paramcalc.families.seq2seq import depth
+from paramcalc.families.stacks import Layers, stack
 from paramcalc.ledger import Operation, Tensor
 from paramcalc.sight import BothCompressed
 

@@ -8,8 +8,9 @@ from typing import Any
 from paramcalc.blocks.rows import Rows
 from paramcalc.families import gemma
 from paramcalc.families.bart import is_bare, root
-from paramcalc.families.config import Config, stack
+from paramcalc.families.config import Config
 from paramcalc.families.names import LLAMA, Names
+from paramcalc.families.stacks import stack
 from paramcalc.ledger import Tensor
 
 _NORMS = ("pre_self_attn", "post_self_attn", "pre_feedforward", "post_feedforward")

@@ -8,9 +8,10 @@ from typing import Any
 
 from paramcalc.blocks import Rows
 from paramcalc.families import gemma
-from paramcalc.families.config import Config, Layers, layers
+from paramcalc.families.config import Config
 from paramcalc.families.gemma3 import eyes
 from paramcalc.families.names import LLAMA
+from paramcalc.families.stacks import Layers, layers
 from paramcalc.ledger import Cache, Operation, Tensor
 from paramcalc.sight import Both
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from paramcalc.families.config import Config, Layers, both
+from paramcalc.families.config import Config
 from paramcalc.families.glm_moe import KEYS as KEYS
 from paramcalc.families.glm_moe import mixture
 from paramcalc.families.names import LLAMA, MOE, Names
+from paramcalc.families.stacks import Layers, both
 
 TYPES: dict[str, dict[str, Any]] = {
     "afmoe": dict(

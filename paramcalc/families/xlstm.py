@@ -8,8 +8,9 @@ from typing import Any
 from paramcalc import rules
 from paramcalc.blocks import Norm, Rows
 from paramcalc.blocks.linear import linear
-from paramcalc.families.config import Config, layers
+from paramcalc.families.config import Config
 from paramcalc.families.names import Names
+from paramcalc.families.stacks import layers
 from paramcalc.ledger import Cache, Operation
 from paramcalc.sight import State
 

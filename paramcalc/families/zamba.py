@@ -9,9 +9,10 @@ from typing import Any
 from paramcalc.blocks import FeedForward, Norm, Rows
 from paramcalc.blocks.linear import linear
 from paramcalc.blocks.mamba import Mamba, Mamba2
-from paramcalc.families.config import Config, Layers, layers
+from paramcalc.families.config import Config
 from paramcalc.families.mamba import groups, mixer_names, rank
 from paramcalc.families.names import LLAMA, Names
+from paramcalc.families.stacks import Layers, layers
 from paramcalc.ledger import Cache, Operation, Tensor
 from paramcalc.sight import Causal
 

@@ -10,8 +10,9 @@ from typing import Any, Literal
 from paramcalc.blocks import FeedForward, Norm, Rows
 from paramcalc.blocks.linear import linear
 from paramcalc.blocks.rows import scale, vector
-from paramcalc.families.config import Config, layers
+from paramcalc.families.config import Config
 from paramcalc.families.names import LLAMA
+from paramcalc.families.stacks import layers
 from paramcalc.ledger import Cache, Operation, Tensor
 from paramcalc.sight import Causal, Sight, State, Window
 

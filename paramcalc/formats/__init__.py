@@ -49,7 +49,11 @@ def find(name: str) -> Format:
             )
     if key not in SCHEMES:
         near = did_you_mean(key, SCHEMES)
-        raise InputError(f"dtype = {name}: unknown format{near}; take one of {', '.join(SCHEMES)}")
+        listed = ", ".join(SCHEMES)
+        raise InputError(
+            f"dtype = {name}: unknown format{near}; take one of {listed}, or for one model a file"
+            " type of llama.cpp (Q4_K_M)"
+        )
     return SCHEMES[key]
 
 

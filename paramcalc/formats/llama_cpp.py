@@ -91,6 +91,10 @@ def find(name: str) -> FileType:
     return FILE_TYPES[key]
 
 
+MOST_LAYERS = 512
+"""``LLAMA_MAX_LAYERS`` of llama.cpp (src/llama-hparams.h)."""
+
+
 def tensor_types(
     ledger: Ledger, file_type: str, layout: Layout = LLAMA, *, imatrix: bool = False
 ) -> list[Stored]:
@@ -102,6 +106,12 @@ def tensor_types(
     tensor fits.
     """
     file = find(file_type)
+    layers = sum(kind.n_layers for kind in ledger.layers)
+    if layers > MOST_LAYERS:
+        raise InputError(
+            f"dtype = {file_type}: llama.cpp reads at most {MOST_LAYERS} layers, and there are"
+            f" {layers:,}; take another format"
+        )
     held = tensors(ledger, layout)
     has_head = any(t.name == "output.weight" for t in held)
     mix = Mix(

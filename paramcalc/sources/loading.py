@@ -152,9 +152,13 @@ def _from_file(path: Path, like: str | None, arch: str | None, *, name: str | No
     if path.suffix.lower() in _CONTENTS or path.name.lower().endswith(_INDEX):
         return _from_contents(path, like, arch)
     read = config_file.read if path.suffix.lower() == ".json" else yaml_file.read
-    stem = path.parent.resolve().name if path.name == "config.json" else path.stem
+    data = read(path)
+    stem = path.stem
+    if path.name == "config.json":  # called by its folder, or where none is typed by its type
+        kind = data.get("model_type") if path == Path("config.json") else None
+        stem = kind if isinstance(kind, str) and kind else path.parent.resolve().name
     own = presets.shown(name or stem)
-    return model_of(read(path), shown, name=own, like=like, arch=arch)
+    return model_of(data, shown, name=own, like=like, arch=arch)
 
 
 def _from_contents(path: Path, like: str | None, arch: str | None) -> Model:

@@ -14,18 +14,25 @@ from paramcalc.errors import InputError, did_you_mean
 from paramcalc.ledger import ROLES, Ledger
 from paramcalc.numbers import Num
 from paramcalc.quantities import flops, params
-from paramcalc.quantities.catalogue import CATALOGUE, At
+from paramcalc.quantities.catalogue import CATALOGUE, At, Known
 from paramcalc.sight import Chunk
 from paramcalc.spec import ModelSpec
-from paramcalc.sweep.grid import DEPLOYMENT, WORDS, Sheet, placed
+from paramcalc.sweep.grid import WORDS, Sheet
 from paramcalc.sweep.intervals import divides
+from paramcalc.sweep.placing import DEPLOYMENT, placed
 from paramcalc.symbols import Formula, lift, symbol
 
 SOLVED = "attention_equals_matmuls_at"
 """Not a fold: solved, in closed form where attention is not in chunks."""
 MOST_WINDOWS = 8
 """Sizes of windows that vary: each doubles the lines of ``flops.equal_at``."""
-DEPLOYED = ("gpu_bytes_needed", "gpu_free_bytes", "tokens_per_second", "cost_per_million_tokens")
+DEPLOYED = (
+    "dtype",
+    "gpu_bytes_needed",
+    "gpu_free_bytes",
+    "tokens_per_second",
+    "cost_per_million_tokens",
+)
 """What is shown of a model on GPUs."""
 DEFAULT = ("params", "active_params", "flops_per_token", "weight_bytes", "kv_bytes")
 
@@ -41,11 +48,21 @@ class Column(NamedTuple):
 
 def known(axes: list[str]) -> dict[str, str]:
     """Return the names of all columns with their units."""
-    names = {"model": "name"} | {axis: _unit_of(axis) for axis in axes}
+    names = {"model": "name", "dtype": "name", "kv_dtype": "name"}
+    names |= {axis: _unit_of(axis) for axis in axes}
     names |= {key: q.unit for key, q in CATALOGUE.items()}
     names["weight_bytes"] = "bytes"
     names |= {key: column.unit for key, column in deployed.COLUMNS.items()}
     return names | {f"params_{role}": "parameters" for role in ROLES}
+
+
+def how_known(name: str) -> Known:
+    """Return how a column is known; names and parameters are exact."""
+    if name in deployed.COLUMNS:
+        return deployed.COLUMNS[name].known
+    if name == "weight_bytes":
+        return "derived"
+    return CATALOGUE[name].known if name in CATALOGUE else "exact"
 
 
 def _unit_of(name: str) -> str:

@@ -23,11 +23,10 @@ from paramcalc.model import Model
 from paramcalc.spec import ModelSpec
 from paramcalc.sweep.axes import Axis
 from paramcalc.sweep.expressions import Expression
+from paramcalc.sweep.placing import DEPLOYMENT, placed
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-DEPLOYMENT = {"batch": 1, "gpus": 1, "tp": 1}
-"""Axes that are not fields of a model, and their value where there is no axis."""
 WORDS: dict[str, Any] = {"dtype": "bf16", "kv_dtype": "bf16", "gpu": None}
 """Formats, and the kind of GPU if there is one: one sheet each."""
 MOST_JOINED = 20_000_000
@@ -89,7 +88,19 @@ def sheets(models: list[Model], axes: list[Axis]) -> Iterator[Sheet]:
             fields = {n: v for n, v in words.items() if n not in WORDS}
             plain = model.with_(**_placeable(model, fields, numeric)) if fields else model
             for part in _split_experts(numeric):
-                yield _sheet(plain, part, WORDS | words if words else dict(WORDS))
+                yield _sheet(plain, part, _settled(plain, words))
+
+
+def _settled(model: Model, words: dict[str, Any]) -> dict[str, Any]:
+    """Formats and GPU of a sheet; on a GPU weights are as released unless stated, as in fit."""
+    found = WORDS | words
+    if found["dtype"] == RELEASED or (found["gpu"] is not None and "dtype" not in words):
+        found["dtype"] = model.released_format
+    return found
+
+
+RELEASED = "released"
+"""The format that a model's weights were released in."""
 
 
 def _is_numeric(axis: Axis) -> bool:
@@ -298,40 +309,3 @@ def _fits(sheet: Sheet) -> Iterator[rules.Fit]:
 
         gpus, tp = (values.get(name, DEPLOYMENT[name]) for name in ("gpus", "tp"))
         yield from columns.fits(ledger_of(plan(spec)), gpus, tp)
-
-
-def placed(spec: ModelSpec, values: dict[str, Any]) -> ModelSpec:
-    """Return a spec with fields replaced by arrays or symbols, without validation."""
-    from paramcalc.spelling import stated_inside
-
-    data = spec.model_dump(exclude_unset=True)
-    for name, value in values.items():
-        if name in DEPLOYMENT:
-            continue
-        if "." not in name and data.get(name) is None:
-            ways = [f"{place}{name}" for place, _ in stated_inside(data, name)] or [name]
-        else:
-            ways = [name]
-        for way in ways:
-            spec = _put(spec, way.split("."), value)
-    return spec
-
-
-def _put(section: Any, way: list[str], value: Any) -> Any:
-    if len(way) == 1:
-        return section.model_copy(update={way[0]: value})
-    child = getattr(section, way[0], None)
-    if child is None or (isinstance(child, tuple) and not _is_place(way[1], len(child))):
-        raise InputError(
-            f"{'.'.join(way)}: there is no section {way[0]} to set it in; check the name"
-        )
-    if isinstance(child, tuple):
-        inner = _put(child[int(way[1])], way[2:], value)
-        child = (*child[: int(way[1])], inner, *child[int(way[1]) + 1 :])
-    else:
-        child = _put(child, way[1:], value)
-    return section.model_copy(update={way[0]: child})
-
-
-def _is_place(text: str, size: int) -> bool:
-    return text.isdecimal() and int(text) < size

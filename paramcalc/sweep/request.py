@@ -16,7 +16,7 @@ from paramcalc.sweep import axes as axes_module
 from paramcalc.sweep import columns as columns_module
 from paramcalc.sweep.axes import Axis
 from paramcalc.sweep.expressions import Expression
-from paramcalc.sweep.grid import WORDS, Sheet, sheets
+from paramcalc.sweep.grid import RELEASED, WORDS, Sheet, sheets
 from paramcalc.sweep.table import Table
 
 if TYPE_CHECKING:
@@ -114,10 +114,12 @@ class Plan:
             from paramcalc import formats
 
             find = formats.find if name == "dtype" else formats.kv_format
-            return axis._replace(values=tuple(find(str(v)).name for v in axis.values or ()))
+            words = [str(value) for value in axis.values or ()]
+            names = (w if name == "dtype" and w == RELEASED else find(w).name for w in words)
+            return axis._replace(values=tuple(names))
         from paramcalc.spec import ModelSpec
         from paramcalc.spelling import canonical
-        from paramcalc.sweep.grid import DEPLOYMENT
+        from paramcalc.sweep.placing import DEPLOYMENT
         from paramcalc.symbolic import NAMES
 
         full = canonical(name)

@@ -7,7 +7,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from paramcalc.errors import InputError, did_you_mean
-from paramcalc.model import Model, whole
+from paramcalc.model import Model
+from paramcalc.quantities.asked import whole
 from paramcalc.sources.loading import load
 from paramcalc.views.result import Result
 

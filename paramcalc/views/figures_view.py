@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
+from paramcalc import formats
 from paramcalc.deploy.figures import MICRO, Figure, Group
+from paramcalc.errors import InputError
 from paramcalc.views.tables import Cell, Measure, Section, Size
 
 _SECONDS = ((86_400, "days"), (3_600, "h"), (60, "min"), (1, "s"))
@@ -69,6 +71,16 @@ def _scaled(value: int, unit: str) -> str:
     return f"{size:,.4g} {_PREFIXES[power]}{unit}"
 
 
+def worked(fmt: formats.AnyFormat, has: Collection[str]) -> str:
+    """Return a format of weights, with the arithmetic that it is unpacked to where that differs."""
+    own = fmt.compute[0]
+    try:
+        used = formats.compute_format(fmt, has)
+    except InputError:  # no peak is published: memory can still be answered
+        return fmt.name
+    return fmt.name if used in (own, fmt.name) else f"{fmt.name} (unpacked to {used})"
+
+
 def duration(microseconds: int) -> str:
     """Return a time in the largest unit that it reaches: 12.3 days, 4.56 ms."""
     seconds = microseconds / MICRO
@@ -79,10 +91,10 @@ def duration(microseconds: int) -> str:
 
 
 def dollars(micro: int) -> str:
-    """Return micro-dollars as dollars: whole cents, or four digits below a dollar."""
+    """Return micro-dollars as dollars: whole cents, or hundredths of one below a dollar."""
     if abs(micro) >= MICRO:
         return f"${micro / MICRO:,.2f}"
-    return f"${micro / MICRO:,.4g}"
+    return f"${micro / MICRO:,.4f}" if abs(micro) >= MICRO // 100 else f"${micro / MICRO:,.4g}"
 
 
 def record(groups: Iterable[Group]) -> dict[str, dict[str, Any]]:

@@ -39,7 +39,7 @@ def words(fit: Fit) -> list[str]:
     d, load = fit.deployment, fit.load
     return [
         d.layout.text(),
-        f"weights {d.format.name}",
+        f"weights {figures_view.worked(d.format, fit.gpu.peaks)}",
         f"cache {d.kv_format.name}",
         f"batch {load.batch:,}",
         f"{load.context:,} tokens each",

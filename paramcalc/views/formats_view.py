@@ -26,13 +26,14 @@ def rows(model: Model) -> list[dict[str, Any]]:
         fmt = model.format(name)
         found.append(_format(name, formats.weight_bytes(model.ledger, fmt), elements, fmt.note))
     kind = model.reading.model_type if model.reading else None
+    files = []
     for name in llama_cpp.file_types():
         try:
             own = mixed(name, model.ledger, kind, model.name)
         except InputError:
             continue
-        found.append(_format(name, own.n_bytes, own.elements, own.note))
-    return found
+        files.append(_format(name, own.n_bytes, own.elements, own.note))
+    return found + sorted(files, key=lambda row: -row["bytes"])
 
 
 def _format(name: str, size: int, weights: int, what: str) -> dict[str, Any]:
@@ -91,7 +92,7 @@ def tensor_section(model: Model, dtype: str, found: list[dict[str, Any]]) -> Sec
         ("copies", "right"),
         ("", "right"),
     ]
-    table = Section(f"Tensors in {model.format(dtype).name}", columns)
+    table = Section(f"Tensors in {model.format(dtype).name}", columns, paths=True)
     for row in found:
         size = Size(row["bytes"], brief=True)
         table.add(row["tensor"], row["type"], row["shape"], row["copies"], size)

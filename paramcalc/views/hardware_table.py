@@ -172,7 +172,7 @@ def _figures(unit: Accelerator) -> list[tuple[str, str, int, str]]:
         ("visible", "memory that software sees", unit.visible_bytes, "bytes"),
         ("bandwidth", "memory bandwidth", unit.bandwidth, "bytes/s"),
         *((f"peaks.{name}", f"{name}, dense", unit.peaks.get(name), "FLOP/s") for name in FORMATS),
-        ("link", f"{unit.link_kind}, both ways", unit.link_bandwidth, "bytes/s"),
+        ("link", f"{unit.link_kind or 'link'}, both ways", unit.link_bandwidth, "bytes/s"),
         ("", "one way", unit.link_one_way, "bytes/s"),
         ("watts", "power", unit.watts, "W"),
         ("price_per_hour", "price", unit.price_per_hour_micro, "micro-dollars/h"),

@@ -1,14 +1,15 @@
 """Tables for narrow screens: shorter ways to say the same, tried in turn until one fits.
 
 Dotted names are grouped under what they share, shapes written closely, headings and then names
-broken into lines, columns that repeat another one left out, and what is still too wide parted
-into tables under each other. No digit is ever cut.
+and texts broken into lines, columns that repeat another one left out, and what is still too wide
+parted into tables under each other. No digit is ever cut.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from textwrap import wrap
 
 from paramcalc.views.tables import GAP, INDENT, Section, person
 
@@ -16,6 +17,7 @@ _TIMES = " × "
 _LEAST_NAME = 24
 """Letters that a broken name is given at least."""
 _LEAST_HEAD = 7
+_LEAST_TEXT = 12
 _HEAD = re.compile(r"^(?:.*?(?:\{i\}|\*)|encoder|decoder)\.(?=.)")
 
 
@@ -28,6 +30,8 @@ def fitted(section: Section, width: int) -> list[Section]:
         ways = (_grouped, _close, lambda s: _folded(s, width))
     elif section.keys is not None:
         ways = (_without_repeats, _broken_heads)
+    elif section.columns[-1][1] == "left":
+        ways = (lambda s: _wrapped(s, width),)
     for way in ways:
         section = way(section)
         if needed(section) <= width:
@@ -95,6 +99,22 @@ def _fold(name: str, room: int) -> str:
             lines.append(lead)
         lines[-1] += part
     return "\n".join(line.rstrip() for line in lines)
+
+
+def _wrapped(section: Section, width: int) -> Section:
+    """The text of the last column broken between words."""
+    last = len(section.columns) - 1
+    room = width - (needed(section) - _size(section, last))
+    if room < _LEAST_TEXT:
+        return section
+    found = _like(section, section.columns)
+    for number, row in enumerate(section.rows):
+        if len(row) <= last:  # a title that spans
+            found.add(*row, strong=number in section.strong)
+            continue
+        lines = wrap(person(row[last]), room, break_long_words=False, break_on_hyphens=False)
+        found.add(*row[:last], "\n".join(lines), strong=number in section.strong)
+    return found
 
 
 def _without_repeats(section: Section) -> Section:

@@ -9,6 +9,7 @@ from paramcalc.deploy.exchange import spreads
 from paramcalc.deploy.fit import NODE
 from paramcalc.deploy.serving import SECOND, Service
 from paramcalc.deploy.serving_figures import Point
+from paramcalc.numbers import ceil_div
 from paramcalc.views import figures_view
 from paramcalc.views.tables import Cell, Section, Size
 
@@ -17,10 +18,11 @@ def headline(service: Service) -> str:
     """Return the answer in a line."""
     gpus = service.layout.gpus
     many = f"{gpus:,} × " if gpus > 1 else ""
-    first = figures_view.duration(service.first_token // 1000)
+    first = figures_view.duration(ceil_div(service.first_token, 1000))
     rate = _rate(SECOND // service.step_time)
+    room = "" if service.fits else "does not fit; if it did: "
     return (
-        f"{service.deployment.model.name} on {many}{service.gpu.name}: first token {first}, "
+        f"{service.deployment.model.name} on {many}{service.gpu.name}: {room}first token {first}, "
         f"{rate} tokens/s a request"
     )
 
@@ -30,7 +32,7 @@ def words(service: Service) -> list[str]:
     d, machine = service.deployment, service.machine
     return [
         d.layout.text(),
-        f"weights {d.format.name}",
+        f"weights {figures_view.worked(d.format, service.gpu.peaks)}",
         f"cache {d.kv_format.name}",
         f"assumed: {machine.flops_percent}% of FLOP/s, {machine.bandwidth_percent}% of bandwidth",
     ]
@@ -48,7 +50,7 @@ def _points(axis: str, points: list[Point]) -> Section:
     """Decode against batch or prompt, with the first token where that changes."""
     priced = any(p.cost_per_million_tokens_micro is not None for p in points)
     names = [axis, *(["first token"] if axis == "prompt" else []), "a request", "a GPU"]
-    names += ["a million"] if priced else []
+    names += ["1M tokens"] if priced else []
     columns = [(name, "right") for name in names] + [("bound by", "left"), ("", "left")]
     section = Section(f"Decode against {axis}, tokens a second", columns)
     for p in points:

@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from paramcalc.deploy.fit import NODE
 from paramcalc.errors import InputError
 from paramcalc.sweep import search, select, sinks
-from paramcalc.sweep.columns import known
+from paramcalc.sweep.columns import how_known, known
 from paramcalc.sweep.request import Plan
 from paramcalc.sweep.select import Block
 from paramcalc.views import output
@@ -39,17 +40,19 @@ class Wish(NamedTuple):
 
 
 def columns(way: str) -> None:
-    """Print every column's name and unit."""
-    found = [{"column": name, "unit": unit} for name, unit in known([]).items()]
+    """Print every column's name and unit, and how it is known."""
+    found = [
+        {"column": name, "unit": unit, "known": how_known(name)} for name, unit in known([]).items()
+    ]
     if way == "json":
         output.write_json(found)
     elif way == "csv":
         output.write_csv(found)
     else:
-        table = Section("columns", [("", "left"), ("unit", "left")])
+        table = Section("columns", [("", "left"), ("unit", "left"), ("known", "left")])
         for row in found:
-            table.add(row["column"], row["unit"])
-        table.notes.append("and every axis: a field, batch, dtype, kv_dtype")
+            table.add(row["column"], row["unit"], row["known"])
+        table.notes.append("and every axis: a field, batch, dtype, kv_dtype, gpu, gpus, tp")
         output.show([table], markdown_way=way == "markdown")
 
 
@@ -156,6 +159,7 @@ def section(
         table.notes.append(f"and {total - len(rows):,} more; {more}")
     for reason, number in plan.dropped().items():
         table.notes.append(f"left out: {number:,}, {reason}")
+    table.notes += _of_gpus(plan)
     return table
 
 
@@ -178,6 +182,17 @@ def whole_columns(plan: Plan, most: int) -> dict[str, Any]:
             found[name] = np.concatenate(parts)
         else:
             found[name] = [text for part in parts for text in part]
+    return found
+
+
+def _of_gpus(plan: Plan) -> list[str]:
+    """What to know of the figures of GPUs that are shown."""
+    found = []
+    if "cost_per_million_tokens" in plan.shown:
+        found.append("cost of a million tokens: decode alone; prompts have a column of their own")
+    widest = max((max(a.values) for a in plan.axes if a.field == "tp" and a.values), default=1)
+    if widest > NODE:
+        found.append(f"tp above {NODE} exchanges as if all GPUs were in one node")
     return found
 
 

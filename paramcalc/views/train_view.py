@@ -130,6 +130,12 @@ def notes(answer: Answer) -> list[str]:
     own = plan.model.spec.context
     if own is not None and plan.seq > own:
         found.append(f"seq = {plan.seq:,}: beyond the model's own {own:,}")
+    most = answer.run.most_mfu
+    if answer.run.mfu > most:
+        found.append(
+            f"MFU {float(answer.run.mfu):.0%} is above the {float(most):.0%} that recomputation and"
+            " the pipeline's bubble leave: state a lower --mfu"
+        )
     if plan.layout.pp > 1 and plan.recipe.zero > 1:
         found.append(
             f"zero = {plan.recipe.zero}: with pipeline stages, gradients or weights are exchanged"

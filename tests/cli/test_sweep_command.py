@@ -71,7 +71,9 @@ def test_files_hold_the_same_rows(capsys: Capture, tmp_path: Path) -> None:
 
 def test_list_columns(capsys: Capture) -> None:
     found = json.loads(out(capsys, "--list-columns", "--json"))
-    assert {"column": "params", "unit": "parameters"} in found
+    assert {"column": "params", "unit": "parameters", "known": "exact"} in found
+    speed = {"column": "tokens_per_second", "unit": "tokens/s", "known": "assumed"}
+    assert speed in found
 
 
 BAD = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from paramcalc.deploy import parallel, roofline
 from paramcalc.deploy.parallel import Layout
 from paramcalc.deploy.roofline import Machine, Step, Work
 from paramcalc.model import Model
-from tests.conftest import preset
+from tests.conftest import HERE, preset
 
 H100 = Machine(3_350_000, 989_400, 450_000)
 ONE = Layout()
@@ -100,7 +101,7 @@ def test_gpt_oss_reads_the_experts_of_its_tokens() -> None:
     assert one.weights == oss_120b(4)
     # 1 - (31/32)^2 of 128 experts are 7.875
     two = decode(preset("gpt-oss-120b"), 1000, 2, dtype="mxfp4")
-    assert two.weights * 8 == 9 * 0 + oss_120b(7) + 7 * oss_120b(8)
+    assert 8 * two.weights == oss_120b(7) + 7 * oss_120b(8)
     many = decode(preset("gpt-oss-120b"), 1000, 4096, dtype="mxfp4")
     assert many.weights == oss_120b(128)
     # 18 layers see 128 positions, 18 see all: 2 x 8 x 64 elements each
@@ -267,7 +268,7 @@ def test_without_a_link_hops_alone() -> None:
 
 def test_quantized_matrices_have_a_peak_of_their_own() -> None:
     """FP8: matrices in layers at one rate; the head and attention in 16 bits at the other."""
-    machine = Machine(1, 2_000, plain=1_000, flops_percent=50)
+    machine = Machine(100, 2_000, plain=1_000, flops_percent=50)
     assert machine.computing(Work(10_000, 10_000)) == 10 + 20
     model = preset("llama3.1-8b")
     step = roofline.decode(model.ledger, ONE, machine, model.format("fp8"), 16, 1000, 1)
@@ -316,3 +317,32 @@ def test_more_takes_no_less(name: str, context: int, batch: int, layout: Layout)
     whole = decode(preset(name), context, batch)
     assert step.weights * layout.tp >= whole.weights
     assert step.work * layout.tp >= whole.work
+
+
+def test_every_type_of_file_computes_a_token_and_a_prompt() -> None:
+    """One GPU computes what the model's own counts say, but for latents and encoders; many tokens
+    read every weight that is not looked up once."""
+    checked = 0
+    for line in (HERE / "golden" / "types.jsonl").read_text(encoding="utf-8").splitlines():
+        model = paramcalc.load(json.loads(line)["config"])
+        ledger, spec = model.ledger, model.spec
+        latent = any(cache.kind == "latent" for cache in ledger.caches)
+        if not spec.causal or spec.encoder is not None or latent:
+            continue
+        checked += 1
+        n = 700
+        of = dict.fromkeys(("token", "source", "sequence"), 0)
+        for t in ledger.tensors:
+            of[t.stream] = of.get(t.stream, 0) + t.flops
+        assert decode(model, n, 1).work == model.flops.per_token(n) - of["source"]
+        head = sum(t.flops for t in ledger.tensors if t.role == "head" and t.stream == "token")
+        prompt = roofline.prefill(ledger, ONE, H100, BF16, 16, n).work
+        known = model.flops.prefill(n) - of["sequence"]
+        assert prompt == known - (n - 1) * head - n * of["source"]
+        read = sum(
+            2 * t.elements * (t.copies if t.shard.startswith("expert") else t.runs)
+            for t in ledger.tensors
+            if t.use not in ("lookup", "buffer") and t.stream == "token" and t.runs
+        )
+        assert decode(model, n, 1 << 20).weights == read
+    assert checked > 120

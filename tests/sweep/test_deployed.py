@@ -9,6 +9,7 @@ import pytest
 
 import paramcalc
 from paramcalc.deploy import hardware, serving
+from paramcalc.deploy.engine import for_gpu
 from paramcalc.deploy.fit import Deployment, Load
 from paramcalc.deploy.hardware_file import priced
 from paramcalc.deploy.parallel import Layout
@@ -62,7 +63,7 @@ def check(row: dict[str, Any]) -> None:
     model = paramcalc.load(row["model"])
     gpu = priced(hardware.find(row["gpu"]), "2.49")
     layout = Layout(tp=row["tp"], dp=row["gpus"] // row["tp"])
-    one = Deployment(model, layout, row["dtype"])
+    one = Deployment(model, layout, row["dtype"], engine=for_gpu(gpu))
     load = Load(row["context"], row["batch"])
     stage = one.stages[0]
     assert row["gpu_weight_bytes"] == stage.weights
@@ -77,7 +78,8 @@ def check(row: dict[str, Any]) -> None:
     assert row["tokens_per_second"] == service.decode_rate
     assert row["tokens_per_second_request"] == 10**9 // service.step_time
     assert row["cost_per_hour"] == 2_490_000 * row["gpus"]
-    assert row["cost_per_million_tokens"] == service.cost(service.step_time, service.replica_batch)
+    cost = service.cost_of_all(service.step_time, row["batch"])
+    assert row["cost_per_million_tokens"] == cost
 
 
 @pytest.mark.parametrize("name", ["llama3.1-8b", "qwen3-30b-a3b", "gemma3-4b", "deepseek-v2-lite"])

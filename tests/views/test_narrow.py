@@ -96,3 +96,19 @@ def test_a_pipe_without_a_width_gets_whole_names(
     monkeypatch.delenv("COLUMNS", raising=False)
     assert main(["gpt-oss-20b", "--tensors"]) == 0
     assert "layers.sliding.*.ffn.experts.*.down.bias" in capsys.readouterr().out
+
+
+def test_the_text_of_the_last_column_is_broken_between_words() -> None:
+    section = Section("Memory", [("", "left"), ("", "right"), ("by", "left")])
+    section.add("activations", "5.12 GB", "1,024 × vocabulary × 39 B", strong=True)
+    section.add("weights", "16.06 GB", "above")
+    assert fitted(section, 80) == [section]
+    (narrow,) = fitted(section, 40)
+    assert needed(narrow) <= 40
+    assert narrow.rows == [
+        ("activations", "5.12 GB", "1,024 ×\nvocabulary × 39\nB"),
+        ("weights", "16.06 GB", "above"),
+    ]
+    assert narrow.strong == {0}
+    # with no room for words the table stays whole
+    assert fitted(section, 25) == [section]

@@ -25,8 +25,9 @@ from paramcalc.deploy.activations.megatron import Recompute, check
 from paramcalc.deploy.activations.tensors import At, Kept, total
 from paramcalc.deploy.activations.tensors import Attention as Way
 from paramcalc.errors import InputError
-from paramcalc.model import Model, whole
+from paramcalc.model import Model
 from paramcalc.numbers import Num, maximum
+from paramcalc.quantities.asked import whole
 from paramcalc.quantities.catalogue import Known
 
 MEASURED = ("gpt2", "llama", "mistral", "mixtral", "qwen2", "qwen3")

@@ -21,7 +21,7 @@ from paramcalc.quantities.catalogue import CATALOGUE, At
 from paramcalc.sight import Blocks, BothCompressed, Chunk, Compressed
 from paramcalc.spec import ModelSpec
 from paramcalc.sweep.columns import SOLVED
-from paramcalc.sweep.grid import placed
+from paramcalc.sweep.placing import placed
 from paramcalc.symbols import Formula, lift, symbol
 from paramcalc.views.page.fields import SWITCHES, Bits, Field, fields, state, switched, switches
 

@@ -1,0 +1,125 @@
+"""The answer of ``paramcalc fit``: its figures, its verdict, the kinds of GPU."""
+
+from __future__ import annotations
+
+import pytest
+
+from paramcalc.deploy import fitting, hardware
+from paramcalc.deploy.engine import Engine
+from paramcalc.deploy.figures import GIB, Figure
+from paramcalc.deploy.fit import Deployment, Load
+from paramcalc.deploy.fitting import Fit
+from paramcalc.deploy.hardware_file import priced
+from paramcalc.deploy.parallel import Layout
+from tests.conftest import preset
+
+H100 = hardware.find("h100")
+LLAMA = Fit(Deployment(preset("llama3.1-8b"), Layout()), H100, Load(16_000, 4))
+
+
+def figures(fit: Fit) -> dict[str, Figure]:
+    return {figure.key: figure for group in fitting.groups(fit) for figure in group.figures}
+
+
+def test_the_figures_by_hand() -> None:
+    """8,030,261,248 weights of 16 bits; 131,072 bytes of cache a token; 39 bytes a logit."""
+    found = {key: figure.value for key, figure in figures(LLAMA).items()}
+    budget = int(H100.visible_bytes * 9 // 10)
+    used = 2 * 8_030_261_248 + 1024 * 128_256 * 39 + round(0.14 * GIB)
+    room = budget - used
+    assert found["params_per_gpu"] == 8_030_261_248
+    assert found["weight_bytes"] == found["weight_bytes_model"] == 2 * 8_030_261_248
+    assert found["budget_bytes"] == budget
+    assert found["kv_room_bytes"] == room
+    assert found["kv_bytes"] == found["kv_bytes_paged"] == 4 * 16_000 * 131_072
+    assert found["gap_bytes"] == room - 4 * 16_000 * 131_072
+    assert found["largest_batch"] == room // (16_000 * 131_072)
+    assert found["concurrency"] == 100 * room // (16_000 * 131_072)
+    assert found["largest_context"] == room // (4 * 16 * 131_072) * 16
+    assert LLAMA.fits
+    assert LLAMA.changes() == []
+
+
+def test_how_each_figure_is_known() -> None:
+    known = {key: figure.known for key, figure in figures(LLAMA).items()}
+    assert known["params_per_gpu"] == "exact"
+    assert known["weight_bytes"] == known["kv_bytes_paged"] == "derived"
+    assert known["gpu_bytes"] == known["reserve_bytes"] == "measured"
+    assert known["workspace_bytes"] == known["budget_bytes"] == "assumed"
+    own = LLAMA._replace(deployment=Deployment(preset("gpt2"), Layout(), engine=Engine(reserve=7)))
+    reserve = figures(own)["reserve_bytes"]
+    assert (reserve.value, reserve.known, reserve.why) == (7, "assumed", "--reserve")
+
+
+def test_padding_is_a_figure_of_its_own() -> None:
+    """gpt-oss 20B: 3 matrices of 24 x 32 experts, 192 more columns of 2,880, 4.25 bits each."""
+    found = figures(Fit(Deployment(preset("gpt-oss-20b"), Layout(), "mxfp4"), H100, Load(16_000)))
+    padding = found["weight_bytes_padding"]
+    assert padding.value == 24 * 32 * 3 * 192 * 2880 * 17 // 32
+    assert padding.known == "measured"
+    assert "weight_bytes_padding" not in figures(LLAMA)
+
+
+def test_the_gap_of_what_does_not_fit() -> None:
+    short = LLAMA._replace(load=Load(120_000, 4))
+    assert not short.fits
+    gap = figures(short)["gap_bytes"]
+    assert gap.label == "missing"
+    assert gap.value == -short.gap > 0
+    assert short.changes()[0].option == "--kv-dtype"
+
+
+def test_the_busiest_stage_is_named_from_one() -> None:
+    fit = Fit(Deployment(preset("deepseek-v3"), Layout(tp=8, pp=2), "fp8-block"), H100, Load(4096))
+    weights, memory, _ = fitting.groups(fit)
+    assert weights.title == "Weights on a GPU of stage 2 of 2"
+    assert memory.title == "Memory of a GPU of stage 2 of 2"
+    assert fitting.groups(LLAMA)[0].title == "Weights on each GPU"
+
+
+def test_no_limit_is_no_number() -> None:
+    found = figures(Fit(Deployment(preset("bert-base"), Layout()), H100, Load(512)))
+    for key in ("largest_context", "largest_batch", "concurrency", "cached_tokens"):
+        assert found[key].value is None
+
+
+def test_money_only_where_there_is_a_price() -> None:
+    assert "price_per_hour" not in figures(LLAMA)
+    assert LLAMA.price is None
+    four = Deployment(preset("llama3.1-8b"), Layout(tp=4))
+    fit = Fit(four, priced(H100, "2.49"), Load(16_000))
+    assert figures(fit)["price_per_hour"].value == 4 * 2_490_000
+    kinds = fitting.smallest(fit, [priced(H100, "2.49"), hardware.find("a100")])
+    assert [kind.price for kind in kinds if kind.gpu.name == H100.name] == [2_490_000]
+    assert [kind.price for kind in kinds if kind.gpu.name != H100.name] == [None]
+
+
+def test_the_smallest_of_each_kind() -> None:
+    names = ["t4-16gb", "h100", "mi300x", "rtx-3090-24gb", "m3-ultra-512gb"]
+    kinds = [hardware.find(name) for name in names]
+    fit = Fit(Deployment(preset("llama3-70b"), Layout()), H100, Load(8192))
+    found = fitting.smallest(fit, kinds)
+    # a T4 has no bf16; Apple publishes no rates and is not judged
+    assert [(kind.gpu.name, kind.gpus, kind.layout) for kind in found] == [
+        ("mi300x-192gb", 1, "one GPU"),
+        ("m3-ultra-512gb", 1, "one GPU"),
+        ("h100-sxm-80gb", 4, "tp 4"),
+        ("rtx-3090-24gb", 8, "tp 8"),
+    ]
+    assert all(kind.gap is not None and kind.gap >= 0 for kind in found)
+    tiny = H100._replace(name="tiny", visible_bytes=GIB)
+    assert fitting.smallest(fit, [tiny]) == [fitting.Smallest(tiny, None, "", None, None)]
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype", "can"),
+    [
+        ("t4", "bf16", False),
+        ("t4", "int8", True),
+        ("h100", "mxfp4", True),
+        ("v100-sxm-32gb", "fp8", True),  # unpacked to fp16
+        ("m3-ultra-512gb", "bf16", True),
+    ],
+)
+def test_arithmetic(name: str, dtype: str, can: bool) -> None:
+    assert fitting.serves(hardware.find(name), preset("llama3-8b").format(dtype)) is can
