@@ -12,11 +12,10 @@ from typing import Any, NamedTuple
 
 from paramcalc.deploy import fit, roofline
 from paramcalc.deploy.engine import for_gpu
-from paramcalc.deploy.figures import MICRO
 from paramcalc.deploy.hardware import Accelerator
 from paramcalc.deploy.parallel import Layout, unit_rules
 from paramcalc.deploy.roofline import Step
-from paramcalc.deploy.serving import HOUR, machine
+from paramcalc.deploy.serving import machine, per_million
 from paramcalc.errors import InputError
 from paramcalc.formats import AnyFormat
 from paramcalc.ledger import Ledger
@@ -114,13 +113,12 @@ class Placed:
     @property
     def prompt_cost(self) -> Num:
         """Micro-dollars of a million prompt tokens, ``context`` of them in each prompt."""
-        hours = self.price * self.layout.tp * self.first.time
-        return ceil_div(hours, HOUR // MICRO * self.context)
+        return per_million(self.price, self.layout.tp, self.first.time, self.context)
 
     @property
     def cost(self) -> Num:
         """Micro-dollars of a million tokens while nothing is prefilled, idle replicas paid too."""
-        return ceil_div(self.price * self.gpus * self.step.time, HOUR // MICRO * self.all_batch)
+        return per_million(self.price, self.gpus, self.step.time, self.all_batch)
 
 
 class Deployed(NamedTuple):

@@ -19,7 +19,7 @@ from paramcalc.deploy.roofline import Machine, Step
 from paramcalc.errors import InputError
 from paramcalc.formats import AnyFormat
 from paramcalc.formats.mixed import Mixed
-from paramcalc.numbers import ceil_div
+from paramcalc.numbers import Num, ceil_div
 
 HOUR = 3_600 * 10**9
 """Nanoseconds."""
@@ -251,7 +251,7 @@ class Service:
         price = self.gpu.price_per_hour_micro
         if price is None:
             return None
-        return ceil_div(price * gpus * nanoseconds * MICRO, HOUR * tokens)
+        return per_million(price, gpus, nanoseconds, tokens)
 
     @property
     def fits(self) -> bool:
@@ -284,6 +284,12 @@ class Service:
 
         most = last(by_memory)
         return None if most is None else most + 1
+
+
+def per_million(price: Num, gpus: Num, nanoseconds: Num, tokens: Num) -> Num:
+    """Return the micro-dollars of a million tokens, rounded up, where ``gpus`` GPUs at ``price``
+    micro-dollars an hour take ``nanoseconds`` for ``tokens`` tokens."""
+    return ceil_div(price * gpus * nanoseconds, HOUR // MICRO * tokens)
 
 
 def bound(step: Step) -> str:

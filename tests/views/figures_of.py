@@ -8,7 +8,7 @@ from paramcalc import formats, rules
 from paramcalc.build import ledger_of, plan
 from paramcalc.deploy import fit, hardware
 from paramcalc.deploy.columns import COLUMNS, Placed, fits
-from paramcalc.deploy.engine import Engine
+from paramcalc.deploy.engine import for_gpu
 from paramcalc.deploy.hardware import Accelerator
 from paramcalc.deploy.parallel import Layout, shard
 from paramcalc.errors import InputError
@@ -33,7 +33,11 @@ TIMED = {
     "tokens_request": "tokens_per_second_request",
     "tokens_gpu": "tokens_per_second_gpu",
 }
-MONEY = {"cost_hour": "cost_per_hour", "cost_million": "cost_per_million_tokens"}
+MONEY = {
+    "cost_hour": "cost_per_hour",
+    "cost_million": "cost_per_million_tokens",
+    "cost_prompt": "cost_per_million_prompt_tokens",
+}
 
 
 def summary(ledger: Ledger, context: int, batch: int, kv_bits: int, dtype: str) -> dict[str, int]:
@@ -70,14 +74,14 @@ def deployment(
     fmt = formats.settled(SCHEMES[dtype], ledger)
     vocab = spec.vocab_size
     layout = Layout(tp=sizes["tp"], dp=sizes["gpus"] // sizes["tp"])
-    stage = fit.stage_of(ledger, layout, fmt, Engine(), vocab)
+    stage = fit.stage_of(ledger, layout, fmt, for_gpu(gpu), vocab)
     found: dict[str, int | str] = {"workspace": stage.workspace, "reserve": stage.reserve}
     timed = True
     try:
         there = Placed(ledger, gpu, fmt, kv_bits, sizes, vocab)
     except InputError:  # memory is the same on any GPU of that size
         timed = False
-        like = hardware.find("h100")._replace(visible_bytes=gpu.visible_bytes)
+        like = hardware.find("h100")._replace(name=gpu.name, visible_bytes=gpu.visible_bytes)
         there = Placed(ledger, like, fmt, kv_bits, sizes, vocab)
     wanted = dict(FREE)
     if not any(cache.elements(1) for cache in ledger.caches):

@@ -11,10 +11,9 @@ from paramcalc.deploy.engine import Engine
 from paramcalc.deploy.figures import GIB, MICRO
 from paramcalc.deploy.parallel import Layout
 from paramcalc.deploy.roofline import Machine, Step
-from paramcalc.deploy.serving import HOUR, SECOND
+from paramcalc.deploy.serving import SECOND, per_million
 from paramcalc.formats.schemes import SCHEMES
 from paramcalc.ledger import Ledger
-from paramcalc.numbers import ceil_div
 from paramcalc.symbols import Formula, lift, symbol
 from paramcalc.views.cells import Writer
 from paramcalc.views.workbook.deployment import Column
@@ -49,7 +48,10 @@ def write(column: Column, rows: ModelRows, writer: Writer) -> None:
 def _memory(column: Column, rows: ModelRows, ledger: Ledger, writer: Writer) -> None:
     put, at = column.put, column.at
     vocab: Any = column.placed.spec.vocab_size
-    stage = fit.stage_of(ledger, layout_of(column), SCHEMES["bf16"], Engine(), vocab)
+    tokens: Any = at("step_tokens")
+    requests: Any = at("step_requests")
+    engine = Engine(max_batched_tokens=tokens, max_seqs=requests)
+    stage = fit.stage_of(ledger, layout_of(column), SCHEMES["bf16"], engine, vocab)
     page = rows.sheets.one_gpu
     width = len(rows.sheets.formats.plain)
     held = sum(
@@ -60,7 +62,7 @@ def _memory(column: Column, rows: ModelRows, ledger: Ledger, writer: Writer) -> 
     for key, value in (("workspace", stage.workspace), ("reserve", stage.reserve)):
         put(key, writer.cell(value), lift(value).value)
     context, bits = at("at_context"), at("kv_bits")
-    page_size = Engine().page
+    page_size = engine.page
 
     def cache(batch: Any) -> Formula:
         return lift(fit.paged_bytes(stage.ledger, context, batch, bits, page_size))  # type: ignore[arg-type]
@@ -183,13 +185,14 @@ def _cost(column: Column, writer: Writer) -> None:
     text = f'=IF({empty},"",ROUND({name("price")}*10^6,0))'
     ref = page.formula(rows["price_micro"], place, text, micro or "")
     page.book.define(name("price_micro"), ref)
-    time: Any = at("step_time")
-    batch: Any = at("batch_replica")
-    tp: Any = at("tp")
-    million = ceil_div(price * tp * time, HOUR // MICRO * batch)
+    gpus: Any = at("gpus")
+    million = per_million(price, gpus, at("step_time"), at("batch"))  # type: ignore[arg-type]
+    prompts = per_million(price, at("tp"), at("first_time"), at("at_context"))  # type: ignore[arg-type]
+    timed = f"OR({empty},{name('known')}=0)"
     for key, value, without, shown in (
-        ("cost_hour", price * at("gpus"), empty, micro),
-        ("cost_million", lift(million), f"OR({empty},{name('known')}=0)", micro and known),
+        ("cost_hour", price * gpus, empty, micro),
+        ("cost_million", lift(million), timed, micro and known),
+        ("cost_prompt", lift(prompts), timed, micro and known),
     ):
         whole = value.value if shown else ""
         column.show(key, f'=IF({without},"",{writer.text(value)})', whole)

@@ -7,6 +7,7 @@ from typing import Any
 
 from paramcalc.deploy import serving
 from paramcalc.deploy.columns import BANDWIDTH_PERCENT, FLOPS_PERCENT, HOP
+from paramcalc.deploy.engine import for_gpu
 from paramcalc.deploy.figures import MICRO
 from paramcalc.deploy.hardware import FORMATS, Accelerator
 from paramcalc.deploy.roofline import Machine
@@ -108,7 +109,7 @@ class HardwareList:
         self.units = units
         self.formats = formats
         kinds = [kind for kind in FORMATS if any(unit.has(kind) for unit in units)]
-        own = (24, 36, 19, 19, 22, 21, 8, 11, 11, 11)
+        own = (24, 36, 19, 19, 22, 21, 8, 11, 11, 11, 11, 11)
         rates = (11,) * (len(formats.plain) + 1)
         page = book.page("Hardware", *own, *(26,) * len(kinds), *rates)
         self.page = page
@@ -122,6 +123,7 @@ class HardwareList:
         )
         heads = ["accelerator", "", "memory", "visible", "bytes a second", "link, one way"]
         heads += ["watts", "$ an hour", "memory rate", "link rate"]
+        heads += ["tokens a step", "requests a step"]
         self.peaks = len(heads)
         heads += [f"peak {kind}" for kind in kinds]
         self.rates = len(heads)
@@ -171,6 +173,9 @@ class HardwareList:
             )
         page.formula(row, 8, f"=INT(E{row + 1}/10^6)", unit.bandwidth // 10**6)
         page.formula(row, 9, f"=INT(F{row + 1}/10^6)", (link or 0) // 10**6)
+        engine = for_gpu(unit)
+        page.number(row, 10, engine.max_batched_tokens)
+        page.number(row, 11, engine.max_seqs)
         peak = {}
         for column, kind in enumerate(kinds, start=self.peaks):
             if unit.has(kind):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from paramcalc.deploy.engine import for_gpu
 from paramcalc.formats import KV_FORMATS
 from paramcalc.numbers import ceil_div
 from paramcalc.symbols import lift
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from paramcalc.views.workbook.deployment import Column
 
 MOST_RATE = 10**9
+MOST_STEP = 2**20
 LEAST = 100
 """FLOPs a nanosecond: no accelerator is slower, and a percent of it is not 0."""
 
@@ -40,6 +42,12 @@ def write(column: Column) -> None:
     visible = put("visible", f"=INDEX({hardware.column(3)},{row})", unit.visible_bytes)
     share = budget(visible, column.at("percent"))
     put("budget", Writer(sheet.limits).cell(share), share.value)
+    engine = for_gpu(unit)
+    for key, place_, size in (
+        ("step_tokens", 10, engine.max_batched_tokens),
+        ("step_requests", 11, engine.max_seqs),
+    ):
+        put(key, f"=INDEX({hardware.column(place_)},{row})", size, most=MOST_STEP)
     rate = f"=INDEX({hardware.column(8)},{row})"
     put("memory_rate", rate, unit.bandwidth // 10**6, most=MOST_RATE)
     found = machine_of(unit, listed.plain[number - 1])
