@@ -15,7 +15,7 @@ import pytest
 
 PROGRAM = shutil.which("soffice") or shutil.which("libreoffice")
 needs_office = pytest.mark.skipif(
-    PROGRAM is None, reason="LibreOffice is not installed (Debian: libreoffice-calc-nogui)"
+    PROGRAM is None, reason="LibreOffice is not installed (Debian's package libreoffice-calc)"
 )
 SETTINGS = """<?xml version="1.0" encoding="UTF-8"?>
 <oor:items xmlns:oor="http://openoffice.org/2001/registry">

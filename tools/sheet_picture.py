@@ -1,7 +1,7 @@
 """Draw the README's pictures of the workbook: ``python tools/sheet_picture.py``.
 
 LibreOffice computes and prints it, so the numbers are its own. Needs soffice and pdftoppm (Debian:
-libreoffice-calc-nogui, poppler-utils), and Pillow to cut the margins off.
+libreoffice-calc, poppler-utils), and Pillow to cut the margins off.
 """
 
 from __future__ import annotations

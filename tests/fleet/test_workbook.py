@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -19,6 +17,7 @@ from paramcalc.errors import FileError, InputError
 from paramcalc.fleet.answers import Answer
 from paramcalc.fleet.row import Fault
 from paramcalc.fleet.workbook import WorkbookTable
+from tests import office
 
 YELLOW = PatternFill("solid", fgColor="FFFFDD00")
 
@@ -139,15 +138,13 @@ def test_xlsxwriter_shared_texts_formulas_and_a_title(tmp_path: Path) -> None:
     assert WorkbookTable(path).near() == "; row 3 looks like a heading: --header-row 3"
 
 
-@pytest.mark.skipif(shutil.which("soffice") is None, reason="LibreOffice is not installed")
+@office.needs_office
 def test_libreoffice_reads_what_was_written(tmp_path: Path) -> None:
     path, out = tmp_path / "in.xlsx", tmp_path / "out.xlsx"
     fleet(path)
     annotated(path, out)
-    home = f"-env:UserInstallation=file://{tmp_path}/home"
-    command = ["soffice", home, "--headless", "--convert-to", "csv", "--outdir", str(tmp_path)]
-    subprocess.run([*command, str(out)], check=True, capture_output=True, timeout=120)
-    lines = (tmp_path / "out.csv").read_text(encoding="utf-8").splitlines()
+    (text,) = office.convert([out], tmp_path, "csv")
+    lines = text.read_text(encoding="utf-8").splitlines()
     assert lines[0] == "Model,GPUs,Price,Twice,i,big,yes,text,paramcalc_error"
     end = f"7,{2**60},TRUE,=1+1,said & <b>"
     assert lines[1].replace(",1,=1+1", ",TRUE,=1+1") == f"llama3-8b,1,2.49,2,{end}"

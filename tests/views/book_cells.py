@@ -127,6 +127,9 @@ class Held:
         there = figures_of.deployment(spec, ledger, own["gpu"], own["dtype"], kv_bits, sizes)
         for key, exact in there.items():
             self.hold("Deployment", 3 + number, LINES[key], exact, name, key)
+        free = figures_of.free_on(spec, ledger, own["dtype"], kv_bits, sizes)
+        for label, exact in free.items():
+            self.hold("Summary", 2 + number, self.rows[label], exact, name, label)
         if "tokens" not in there:
             assert not self.cell("Deployment", 3 + number, LINES["tokens"]), name
 

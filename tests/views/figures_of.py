@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from paramcalc import formats, rules
 from paramcalc.build import ledger_of, plan
 from paramcalc.deploy import fit, hardware
 from paramcalc.deploy.columns import COLUMNS, Placed, fits
-from paramcalc.deploy.engine import for_gpu
+from paramcalc.deploy.engine import Engine, for_gpu
 from paramcalc.deploy.hardware import Accelerator
 from paramcalc.deploy.parallel import Layout, shard
 from paramcalc.errors import InputError
@@ -89,6 +89,26 @@ def deployment(
     if timed and (spec.causal or spec.encoder is not None):
         wanted |= TIMED | (MONEY if gpu.price_per_hour_micro else {})
     return found | {row: COLUMNS[key].of(there) for row, key in wanted.items()}
+
+
+def free_on(
+    spec: ModelSpec, ledger: Ledger, dtype: str, kv_bits: int, sizes: dict[str, int]
+) -> dict[str, int]:
+    """Rows of sheet Summary for every kind of GPU: bytes to spare, with that kind's engine."""
+    fmt = formats.settled(SCHEMES[dtype], ledger)
+    replicas = sizes["gpus"] // sizes["tp"]
+    layout = Layout(tp=sizes["tp"], dp=replicas)
+    batch = -(-sizes["batch"] // replicas)
+    stages: dict[Engine, tuple[int, int]] = {}
+    found = {}
+    for unit in hardware.all():
+        engine = for_gpu(unit)
+        if engine not in stages:
+            stage = fit.stage_of(ledger, layout, fmt, engine, spec.vocab_size)
+            cache = fit.paged_bytes(stage.ledger, sizes["context"], batch, kv_bits, engine.page)
+            stages[engine] = cast(int, stage.fixed), cast(int, cache)
+        found[unit.label] = engine.budget(unit.visible_bytes) - sum(stages[engine])
+    return found
 
 
 def tensor(row: Tensor, ledger: Ledger, dtype: str) -> tuple[list[int], list[int]]:

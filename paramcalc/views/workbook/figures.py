@@ -14,6 +14,7 @@ from paramcalc.deploy.roofline import Machine, Step
 from paramcalc.deploy.serving import SECOND, per_million
 from paramcalc.formats.schemes import SCHEMES
 from paramcalc.ledger import Ledger
+from paramcalc.numbers import maximum
 from paramcalc.symbols import Formula, lift, symbol
 from paramcalc.views.cells import Writer
 from paramcalc.views.workbook.deployment import Column
@@ -45,12 +46,16 @@ def write(column: Column, rows: ModelRows, writer: Writer) -> None:
         _cost(column, writer)
 
 
+def workspace(column: Column, tokens: Any, requests: Any) -> Any:
+    """Bytes of workspace on a GPU whose engine takes so many tokens and requests a step: those of
+    one token and one request, as often (``Stage.workspace``)."""
+    return maximum(column.at("pass_token") * tokens, column.at("sample_request") * requests)
+
+
 def _memory(column: Column, rows: ModelRows, ledger: Ledger, writer: Writer) -> None:
     put, at = column.put, column.at
     vocab: Any = column.placed.spec.vocab_size
-    tokens: Any = at("step_tokens")
-    requests: Any = at("step_requests")
-    engine = Engine(max_batched_tokens=tokens, max_seqs=requests)
+    engine = Engine(max_batched_tokens=1, max_seqs=1)
     stage = fit.stage_of(ledger, layout_of(column), SCHEMES["bf16"], engine, vocab)
     page = rows.sheets.one_gpu
     width = len(rows.sheets.formats.plain)
@@ -59,7 +64,10 @@ def _memory(column: Column, rows: ModelRows, ledger: Ledger, writer: Writer) -> 
         for row in range(rows.block.first, rows.block.last + 1)
     )
     put("gpu_weights", f"=SUM({rows.held()})", held)
-    for key, value in (("workspace", stage.workspace), ("reserve", stage.reserve)):
+    for key, value in (("pass_token", stage.forward), ("sample_request", stage.sampling)):
+        put(key, writer.cell(value), lift(value).value)
+    own = workspace(column, at("step_tokens"), at("step_requests"))
+    for key, value in (("workspace", own), ("reserve", stage.reserve)):
         put(key, writer.cell(value), lift(value).value)
     context, bits = at("at_context"), at("kv_bits")
     page_size = engine.page

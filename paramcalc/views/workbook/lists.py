@@ -100,6 +100,9 @@ _NOTES = (
 )
 
 
+_PLACES = {"visible": 3, "tokens": 10, "requests": 11}
+
+
 class HardwareList:
     """The sheet of accelerators: memory, rates, and the arithmetic that each format gets."""
 
@@ -140,6 +143,11 @@ class HardwareList:
     def column(self, column: int) -> str:
         """A reference to one column of the list."""
         return self.page.span(self.first, column, self.last)
+
+    def of(self, row: int, *what: str) -> list[Formula]:
+        """Cells of an accelerator's row as numbers of formulas."""
+        places = [_PLACES[name] for name in what]
+        return [symbol(self.page.ref(row, at), int(self.page.values[row, at])) for at in places]
 
     @property
     def by_format(self) -> str:

@@ -10,10 +10,11 @@ from paramcalc.quantities.catalogue import CATALOGUE, At
 from paramcalc.sight import Blocks, BothCompressed, Chunk, Compressed
 from paramcalc.symbols import Formula, lift
 from paramcalc.views.cells import Writer
+from paramcalc.views.workbook import figures
 from paramcalc.views.workbook.book import COLOURS, Book
 from paramcalc.views.workbook.deployment import Column
 from paramcalc.views.workbook.inputs import MOST_WIDTH, Placed
-from paramcalc.views.workbook.lists import FormatList, HardwareList
+from paramcalc.views.workbook.lists import FormatList, HardwareList, budget
 from paramcalc.views.workbook.tensors import ModelRows
 
 SOLVED = "attention_equals_matmuls_at"
@@ -129,12 +130,13 @@ class Summary:
         self._put("weights", place, f"=INDEX({block},{name})", chosen, "total")
 
     def _fit(self, column: Column, place: int) -> None:
-        needed, percent = column.at("needed").value, column.at("percent").value
+        writer = Writer(column.sheet.limits)
+        rest = column.at("needed") - column.at("workspace")
         for row, unit in enumerate(self.hardware.units, start=self.hardware.first):
-            cell = self.hardware.page.ref(row, 3)
-            text = f"=INT({cell}*{column.name('percent')}/100)-{column.name('needed')}"
-            free = unit.visible_bytes * percent // 100 - needed
-            self._put(f"gpu {unit.name}", place, text, free)
+            visible, tokens, requests = self.hardware.of(row, "visible", "tokens", "requests")
+            own = figures.workspace(column, tokens, requests)
+            free = budget(visible, column.at("percent")) - rest - own
+            self._put(f"gpu {unit.name}", place, writer.cell(free), free.value)
 
     def finish(self, broken: list[str]) -> None:
         """Counts of broken rules, colours, words beside what passes 2^53, charts."""
