@@ -62,8 +62,9 @@ def stage_of(whole: Ledger, layout: Layout, fmt: AnyFormat, engine: Engine, voca
     part = parallel.sharded(whole, layout)
     heads = [t for t in part.tensors if t.role == "head" and t.shard == "vocab"]
     forward, sampling = workspace(part, vocab if heads else 0, engine)
-    weights = formats.weight_bytes(padded_for_kernels(part, fmt.name), fmt)
     plain = formats.weight_bytes(part, fmt)
+    padded = padded_for_kernels(part, fmt.name)
+    weights = plain if padded is part else formats.weight_bytes(padded, fmt)
     reserve = engine.reserve_bytes(layout.tp * layout.pp)
     return Stage(whole, part, plain, weights, forward, sampling, reserve)
 

@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from paramcalc.errors import InputError
+from paramcalc.layout import is_literal
 from paramcalc.ledger import Cache, LayerRows, Ledger, Row, Tensor
 from paramcalc.numbers import Num, ceil_div
 
@@ -141,6 +142,8 @@ def _units(row: Tensor) -> Num:
 
 def shard(row: Row, layout: Layout) -> Row:
     """Return what one GPU holds of a row of one layer (or of one outside the layers)."""
+    if _alone(layout):
+        return row
     if isinstance(row, Cache):
         if row.units is None:
             return row
@@ -165,6 +168,11 @@ def shard(row: Row, layout: Layout) -> Row:
     part = whole // units * ceil_div(units, ranks)
     shape = (*row.shape[:-1], part) if last else (part, *row.shape[1:])
     return row._replace(shape=shape)
+
+
+def _alone(layout: Layout) -> bool:
+    """Whether nothing is shared out, whatever the sizes of a row."""
+    return is_literal(layout.tp, 1) and is_literal(layout.ep, 1) and layout.etp is None
 
 
 def several(ranks: Num) -> Num:

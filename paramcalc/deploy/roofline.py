@@ -259,7 +259,8 @@ def weights_read(
         if not tensor.shard.startswith("expert"):
             total = total + formats.tensor_bytes(part._replace(copies=tensor.runs), fmt)
             continue
-        share = experts_share(tensor.copies, tensor.active, _meeting(layout, tokens), SHARE)
+        experts = maximum(tensor.copies, 1)  # as a size, a kind's layers may be none
+        share = experts_share(experts, tensor.active, _meeting(layout, tokens), SHARE)
         total = total + formats.tensor_bytes(part, fmt) * share // SHARE
     return total
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from paramcalc.deploy import choices, hardware, parallel
 from paramcalc.deploy import columns as deployed
+from paramcalc.deploy.engine import Engine
 from paramcalc.deploy.fit import Deployment, Stage
 from paramcalc.deploy.hardware import Accelerator
 from paramcalc.deploy.parallel import Layout
@@ -193,11 +194,13 @@ class Fleet:
         parallel.check(found.ledger, layout)
         return layout
 
-    def _deployment(self, model: str, layout: Layout, dtype: str, kv_dtype: str) -> Deployment:
-        return Deployment(self._there(model), layout, dtype, kv_dtype)
+    def _deployment(
+        self, model: str, layout: Layout, dtype: str, kv_dtype: str, engine: Engine
+    ) -> Deployment:
+        return Deployment(self._there(model), layout, dtype, kv_dtype, engine)
 
-    def _stage(self, model: str, layout: Layout, dtype: str) -> Stage:
-        return Deployment(self._there(model), layout, dtype).stages[0]
+    def _stage(self, model: str, layout: Layout, dtype: str, engine: Engine) -> Stage:
+        return Deployment(self._there(model), layout, dtype, engine=engine).stages[0]
 
 
 MOST_ANSWERS = 200_000

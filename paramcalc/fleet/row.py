@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from paramcalc import formats
 from paramcalc.deploy import hardware_file
 from paramcalc.deploy.columns import Placed
+from paramcalc.deploy.engine import for_gpu
 from paramcalc.deploy.fit import MOST_TOKENS, Load
 from paramcalc.deploy.hardware import Accelerator
 from paramcalc.deploy.parallel import Layout
@@ -135,13 +136,15 @@ class Row:
         """The model on the row's GPUs."""
         gpu, layout, dtype, name = self.gpu, self.layout, self.dtype, self._text("model")
         if layout.pp > 1 or not gpu.peaks:
-            deployment = self.fleet.deployment(name, layout, dtype, self.kv_dtype)
+            deployment = self.fleet.deployment(name, layout, dtype, self.kv_dtype, for_gpu(gpu))
             return Staged(deployment, gpu, Load(self.context, self.batch))
         at, model = self.at, self.model
         sizes = {"gpus": self.gpus, "tp": layout.tp, "context": at.n, "batch": at.batch}
         fmt, vocab = self.fleet.format(name, dtype), model.spec.vocab_size
         placed = Placed(model.ledger, gpu, fmt, at.kv_bits, sizes, vocab)
-        placed.stage = self.fleet.stage(name, layout, dtype)  # the same for every load
+        placed.stage = self.fleet.stage(
+            name, layout, dtype, placed.engine
+        )  # the same for every load
         return placed
 
     @property

@@ -65,9 +65,8 @@ class Staged(Placed):
 
     @property
     def cost(self) -> Num:
-        """Micro-dollars of a million tokens while nothing is prefilled."""
-        service = self.service
-        found = service.cost(service.step_time, service.replica_batch)
+        """Micro-dollars of a million tokens while nothing is prefilled, idle replicas paid too."""
+        found = self.service.cost_of_all(self.service.step_time, self.all_batch)
         return self.price if found is None else found  # the price says that there is none
 
 

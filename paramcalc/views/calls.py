@@ -136,12 +136,13 @@ def fit(
     """
     from paramcalc import formats
     from paramcalc.deploy import fitting
+    from paramcalc.deploy.engine import for_gpu
     from paramcalc.deploy.fit import Deployment, Load
     from paramcalc.views import fit_view
 
     shown, kind = _model(model), _gpu(gpu, hardware, price)
     layout = _layout(shown, gpus, tp, pp, ep, dp)
-    deployment = Deployment(shown, layout, dtype or shown.released_format, kv_dtype)
+    deployment = Deployment(shown, layout, dtype or shown.released_format, kv_dtype, for_gpu(kind))
     formats.compute_format(deployment.format, kind.peaks or None)  # refuses a GPU without it
     n = shown.context if context is None else whole("context", context, 1)
     found = fitting.Fit(deployment, kind, Load(n, whole("batch", batch, 1)))
@@ -178,13 +179,14 @@ def serve(
     hardware: Sequence[str] = (),
 ) -> Result:
     """Return what ``paramcalc serve`` shows. Raises ``InputError``."""
+    from paramcalc.deploy.engine import for_gpu
     from paramcalc.deploy.fit import Deployment
     from paramcalc.deploy.serving import Service, Workload, machine
     from paramcalc.views import serve_view
 
     shown, kind = _model(model), _gpu(gpu, hardware, price)
     layout = _layout(shown, gpus, tp, pp, ep, dp)
-    deployment = Deployment(shown, layout, dtype or shown.released_format, kv_dtype)
+    deployment = Deployment(shown, layout, dtype or shown.released_format, kv_dtype, for_gpu(kind))
     for name, share in (("flops", flops_percent), ("bandwidth", bandwidth_percent)):
         if whole(f"{name}_percent", share, 1) > 100:
             raise InputError(f"{name}_percent = {share}: must be at most 100; lower it")

@@ -9,6 +9,7 @@ import pytest
 
 from paramcalc.deploy import hardware
 from paramcalc.deploy.choices import chosen
+from paramcalc.deploy.engine import for_gpu
 from paramcalc.deploy.fit import Deployment, Load
 from paramcalc.deploy.hardware_file import priced
 from paramcalc.deploy.serving import Service, Workload, machine
@@ -59,7 +60,7 @@ def test_figures_are_those_of_fit_and_serve(
     found = dict(zip(GPU_COLUMNS, answer.figures, strict=True))
     one, kind = preset(model), priced(hardware.find(gpu), "2.49")
     layout = chosen(one, int(gpus))
-    d = Deployment(one, layout, one.released_format)
+    d = Deployment(one, layout, one.released_format, engine=for_gpu(kind))
     n = {"8k": 8192, "128k": 131_072, "5,000": 5000, "8192": 8192, "": one.context}[context]
     load = Load(n, int(batch or 1))
     busiest = d.busiest(load)[1]
@@ -77,7 +78,7 @@ def test_figures_are_those_of_fit_and_serve(
     assert found["first_token_nanoseconds"] == service.first_token
     assert found["tokens_per_second"] == service.decode_rate
     assert found["cost_per_hour"] == 2_490_000 * int(gpus)
-    million = service.cost(service.step_time, service.replica_batch)
+    million = service.cost_of_all(service.step_time, int(batch or 1))
     assert found["cost_per_million_tokens"] == million
 
 

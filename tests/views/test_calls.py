@@ -68,6 +68,8 @@ def test_deployments() -> None:
     deployment = Deployment(preset("llama3-70b"), Layout(tp=8))
     assert values(fit)["weight_bytes"] == deployment.stages[0].weights
     assert fit.sections[-1].title == "Fewest GPUs of each kind"
+    small = paramcalc.fit("gpt2", "l40s")  # 256 requests a step
+    assert values(small)["workspace_bytes"] == 256 * 50_257 * 39
     serve = paramcalc.serve("llama3-8b", "h100", tp=2, gpus=4, price=2.49)
     assert "tp 2 x dp 2" in serve.words
     train = paramcalc.train(
