@@ -28,9 +28,9 @@ class Atom:
         self.name = name
         self.value = value
         self.parts = parts
-        self._made = self.text(lambda atom: atom.name, rounding=True)
+        self._made = self.text(lambda atom: atom.name, rounding=True) if parts else name
         self._hash = hash(self._made)
-        text = self.text(lambda atom: atom.name)
+        text = self.text(lambda atom: atom.name) if parts else name
         base = text.partition("[")[0]
         self.key = (_ORDER.index(base) if base in _ORDER else len(_ORDER), text, self._made)
         """What orders factors inside a product: the card's order, then the text."""
@@ -62,11 +62,13 @@ class Formula:
     """A sum of products with its value. Arithmetic with ints and other formulas gives formulas."""
 
     def __init__(self, terms: dict[Product, int], value: int) -> None:
-        self.terms = {p: c for p, c in terms.items() if c}
+        self.terms = terms if all(terms.values()) else {p: c for p, c in terms.items() if c}
         self.value = value
 
     def __add__(self, other: Any) -> Formula:
         other = lift(other)
+        if not other.terms:
+            return self
         terms = dict(self.terms)
         for product, count in other.terms.items():
             terms[product] = terms.get(product, 0) + count
@@ -85,7 +87,15 @@ class Formula:
         return result
 
     def __mul__(self, other: Any) -> Formula:
-        other = lift(other)
+        times = other if type(other) is int else lift(other).constant
+        if times == 1:
+            return self
+        if times is not None:
+            return Formula({p: c * times for p, c in self.terms.items()}, self.value * times)
+        if len(self.terms) == len(other.terms) == 1:
+            ((a, m),) = self.terms.items()
+            ((b, n),) = other.terms.items()
+            return Formula({_multiply(a, b): m * n}, self.value * other.value)
         terms: dict[Product, int] = {}
         for a, m in self.terms.items():
             for b, n in other.terms.items():
@@ -111,13 +121,10 @@ class Formula:
         return lift(other) // self
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Formula | int) and self._made() == lift(other)._made()
+        return isinstance(other, Formula | int) and self.terms == lift(other).terms
 
     def __hash__(self) -> int:
-        return hash(self._made())
-
-    def _made(self) -> str:
-        return self.text(rounding=True)
+        return hash(frozenset(self.terms.items()))
 
     @property
     def constant(self) -> int | None:
@@ -125,6 +132,16 @@ class Formula:
         if not self.terms:
             return 0
         return self.terms.get(()) if len(self.terms) == 1 else None
+
+    def _choice(self, which: int) -> tuple[Formula, ...]:
+        """What this is the minimum (0) or maximum (1) of: itself, and two parts if it is one."""
+        if len(self.terms) == 1:
+            ((product, count),) = self.terms.items()
+            if count == 1 and len(product) == 1 and product[0][1] == 1:
+                atom = product[0][0]
+                if atom.name == ("min", "max")[which] and atom.parts:
+                    return (self, *atom.parts)
+        return (self,)
 
     @staticmethod
     def min_or_max(a: Any, b: Any, which: int) -> Formula:
@@ -134,6 +151,8 @@ class Formula:
         for one, other in ((x, y), (y, x)):
             if which == 0 and one.constant in (0, 1) and other.constant is None:
                 return one  # a size is at least 1
+            if one in other._choice(which):
+                return other
         return _of(Atom(("min", "max")[which], value, (x, y)))
 
     @staticmethod
@@ -198,7 +217,11 @@ def _power(power: int) -> str:
 
 
 def _multiply(a: Product, b: Product) -> Product:
-    powers: dict[Atom, int] = {}
-    for atom, power in a + b:
+    if not a or not b:
+        return a or b
+    if a[-1][0].key < b[0][0].key:  # in order as they are
+        return a + b
+    powers = dict(a)
+    for atom, power in b:
         powers[atom] = powers.get(atom, 0) + power
     return tuple(sorted(powers.items(), key=lambda item: item[0].key))

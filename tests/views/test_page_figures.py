@@ -9,6 +9,9 @@ from typing import Any
 import pytest
 
 import paramcalc
+from paramcalc.deploy.engine import Engine
+from paramcalc.deploy.fit import Deployment, paged_bytes
+from paramcalc.deploy.parallel import Layout
 from paramcalc.errors import InputError
 from paramcalc.ledger import ROLES, Ledger
 from paramcalc.model import Model
@@ -82,6 +85,9 @@ def counted(model: Model, batch: int, kv_bits: int) -> dict[str, int]:
         found[f"flops_{role}"] = flops.per_token(Ledger((), (), rows), at.n)
     tensors = list(ledger.tensors)
     found |= {f"{role}_matrices": shape.matrices(tensors, role) for role in ("ffn", "attention")}
+    one = Deployment(model, Layout())
+    found["workspace"] = one.stages[0].workspace
+    found["kv_bytes_paged"] = paged_bytes(ledger, at.n, batch, kv_bits, one.engine.page)
     return {key: value for key, value in found.items() if key not in UNSHOWN}
 
 
@@ -90,6 +96,8 @@ def placed(model: Model, own: Structure, batch: int = 1, kv_bits: int = 16) -> d
     spec = model.spec
     bits = (spec.gated_ffn, spec.tie_embeddings, spec.gpt2, spec.n_experts)
     given = {name: int(bool(bit)) for name, bit in zip(SWITCHES, bits, strict=True)}
+    step = Engine()
+    given |= {"step_tokens": step.max_batched_tokens, "step_requests": step.max_seqs}
     given |= {"kv_bits": kv_bits, "batch": batch}
     names = [field.name for field in own.fields if field.name != "batch"]
     stated = dict(zip(names, values(model, names), strict=True))

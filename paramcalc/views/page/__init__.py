@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from paramcalc import __version__, formats
-from paramcalc.deploy import hardware
 from paramcalc.errors import InputError
 from paramcalc.ledger import ROLES
 from paramcalc.model import Model
 from paramcalc.symbolic import NAMES
+from paramcalc.views.page import units
 from paramcalc.views.page.fields import EXPERTS, SWITCHES, state, values
 from paramcalc.views.page.figures import AFTER, END, Structure, Symbols, signature, structure
 from paramcalc.views.script import Script
@@ -31,14 +31,21 @@ FIGURES = [
     *("matmul_flops_per_token", "attention_flops_per_token", "flops_per_token", "prefill_flops"),
     *("prefill_flops_all_pairs", "training_flops", "training_flops_6n"),
     *(f"weight_bytes_{name}" for name in formats.FORMATS),
-    *("kv_bytes_per_token", "kv_bytes", AFTER, END),
+    *("kv_bytes_per_token", "kv_bytes", units.PAGED, units.WORKSPACE, AFTER, END),
 ]
 """What the page shows, and the bounds of the crossing; parts before the sums that hold them."""
 FIRST = "llama3-8b"
 """The model that the page opens with, where it is there."""
 _HERE = Path(__file__).parent
 _SCRIPTS = ("engine.js", "results.js", "controls.js")
-_VARIABLES = {"batch": "B", "kv_bits": "b_kv", "gated_ffn": "gated", "tie_embeddings": "tied"}
+_VARIABLES = {
+    "batch": "B",
+    "kv_bits": "b_kv",
+    "gated_ffn": "gated",
+    "tie_embeddings": "tied",
+    units.STEP_TOKENS: "t_s",
+    units.STEP_REQUESTS: "r_s",
+}
 
 
 def page(models: list[Model]) -> str:
@@ -53,13 +60,16 @@ def page(models: list[Model]) -> str:
     structures: list[dict[str, Any]] = []
     lists: list[list[str]] = []
     symbols = Symbols()
+    keys = [signature(model) for model in models]
+    extra = _extra(models, keys)
+    own = list(dict.fromkeys(name for names_ in extra.values() for name in names_))
+    figures = [*FIGURES, *(f"weight_bytes_{n}" for n in own), *map(units.padded, own)]
     entries = []
-    for model in models:
-        key = signature(model)
+    for model, key in zip(models, keys, strict=True):
         if key not in numbered:
             numbered[key] = len(structures)
-            found = structure(model, symbols)
-            structures.append(_written(found, script, shared))
+            found = structure(model, symbols, extra[key])
+            structures.append(_written(found, figures, script, shared))
             lists.append([field.name for field in found.fields])
         entries.append(_entry(model, numbered[key], lists[numbered[key]]))
     data = {
@@ -68,15 +78,25 @@ def page(models: list[Model]) -> str:
         "structures": structures,
         "fields": [json.loads(item) for item in shared.fields],
         "laws": [json.loads(item) for item in shared.laws],
-        "figures": FIGURES,
+        "figures": figures,
         "switches": SWITCHES,
         "roles": ROLES,
         "experts": EXPERTS,
-        "dtypes": list(formats.FORMATS),
+        "dtypes": [*formats.FORMATS, *own],
         "kv": {name: fmt.bits for name, fmt in formats.KV_FORMATS.items()},
-        "units": [{"label": u.label, "bytes": str(u.visible_bytes)} for u in hardware.all()],
+        **units.data([*formats.FORMATS, *own]),
     }
     return _filled(script.source(), data, names)
+
+
+def _extra(models: list[Model], keys: list[str]) -> dict[str, tuple[str, ...]]:
+    """The formats that models of each structure are released in, beside the catalogue's."""
+    found: dict[str, list[str]] = {key: [] for key in keys}
+    for model, key in zip(models, keys, strict=True):
+        name = units.released(model)
+        if name not in (*formats.FORMATS, *found[key]):
+            found[key].append(name)
+    return {key: tuple(names) for key, names in found.items()}
 
 
 def _variables(models: list[Model]) -> dict[str, str]:
@@ -112,7 +132,9 @@ def _number(known: dict[str, int], **item: Any) -> int:
     return known.setdefault(json.dumps(item), len(known))
 
 
-def _written(found: Structure, script: Script, shared: _Shared) -> dict[str, Any]:
+def _written(
+    found: Structure, figures: list[str], script: Script, shared: _Shared
+) -> dict[str, Any]:
     """A structure as data: its formulas by their numbers in the script."""
     numbers: dict[str, int] = {}
     for key, formula in found.figures.items():
@@ -129,7 +151,7 @@ def _written(found: Structure, script: Script, shared: _Shared) -> dict[str, Any
             for f in found.fields
         ],
         "switches": found.switches,
-        "figures": [numbers.get(key) for key in FIGURES],
+        "figures": [numbers.get(key) for key in figures],
         "laws": [
             _number(
                 shared.laws, field=x.field, rule=x.rule, excess=script.add(x.excess), when=x.when
@@ -149,6 +171,7 @@ def _entry(model: Model, place: int, fields: list[str]) -> dict[str, Any]:
         "structure": place,
         "values": values(model, fields),
         "on": state(model.spec),
+        "dtype": units.released(model),
         "params": str(model.params.total),
         "published": _published(model),
         "notes": _notes(model),
@@ -174,6 +197,8 @@ def _notes(model: Model) -> list[str]:
     found += [f"assumed: {what}" for what in model.assumed]
     if model.spec.context is None:
         found.append(f"assumed: a context of {model.context:,}, which nobody states")
+    if units.released(model) != model.released_format:
+        found.append(f"released as {model.released_format}, which is no formula: bf16 is shown")
     found += [f"not counted: {what}" for what in model.left_out]
     if model.unused_keys:
         found.append(f"keys not used: {', '.join(model.unused_keys[:20])}")
@@ -196,6 +221,7 @@ def _filled(formulas: str, data: dict[str, Any], names: list[str]) -> str:
         "policy": policy,
         "title": html.escape(title),
         "style": style,
+        "budget": str(data["budget"]),
         "version": html.escape(__version__),
         "script": script,
     }

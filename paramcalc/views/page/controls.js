@@ -49,7 +49,7 @@ function buildField(field, i) {
   const label = LABELS[field.name] ?? field.name, hint = HINTS[field.name];
   const box = make("input", { type: "text", inputmode: "numeric", id: `box-${i}`, autocomplete: "off", spellcheck: "false", "data-field": field.name });
   const slider = make("input", { type: "range", id: `slider-${i}`, min: 0, "aria-label": `${label} slider`, "data-slider": field.name });
-  const words = make("label", { for: `box-${i}` }, label, ...(hint ? [" ", make("small", {}, hint)] : []));
+  const words = make("label", { for: `box-${i}` }, ...label.split(/(?<=\.)/).flatMap((part) => [part, make("wbr")]), ...(hint ? [" ", make("small", {}, hint)] : []));
   const entry = { field, box, slider, stops: stopsOf(field, state.values[field.name]) };
   slider.max = entry.stops.length - 1;
   boxes[field.name] = entry;
@@ -90,6 +90,7 @@ function buildControls() {
     return make("label", { class: "switch" }, box, SWITCH_LABELS[name]);
   }));
   $("switches").parentElement.hidden = shown.length === 0;
+  for (const option of $("dtype").options) option.hidden = option.disabled = !hasFormat(option.value);
 }
 
 function showControls(filled, busy) {
@@ -148,7 +149,7 @@ function written() {
   DATA.switches.forEach((name, i) => {
     if (canSwitch(i) && i !== EXPERTS && Number(state.on[i]) !== model.on[i]) found.set(name, Number(state.on[i]));
   });
-  if (state.dtype !== "bf16") found.set("dtype", state.dtype);
+  if (state.dtype !== model.dtype) found.set("dtype", state.dtype);
   if (state.kv !== "bf16") found.set("kv_dtype", state.kv);
   return found.toString();
 }
@@ -156,7 +157,8 @@ function written() {
 function read(text) {
   const given = new URLSearchParams(text);
   take(DATA.models.find((model) => model.name === given.get("model")) ?? DATA.models[DATA.first]);
-  state.dtype = DATA.dtypes.includes(given.get("dtype")) ? given.get("dtype") : "bf16";
+  const dtype = given.get("dtype");
+  if (DATA.dtypes.includes(dtype) && hasFormat(dtype)) state.dtype = dtype;
   state.kv = Object.hasOwn(DATA.kv, given.get("kv_dtype") ?? "") ? given.get("kv_dtype") : "bf16";
   show(last = figures()); // what stays, marked stale, where the address holds a shape that cannot be
   for (const field of structure().fields) {

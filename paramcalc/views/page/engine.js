@@ -23,6 +23,7 @@ function take(model) {
     state.values[field.name] = value === null ? null : BigInt(value);
   });
   state.on = model.on.map(Boolean);
+  state.dtype = model.dtype;
 }
 
 // A size as it is typed: 4096, 4,096, 8k, 1.5M. A step is 1,024 for tokens and 1,000 otherwise.
@@ -114,8 +115,26 @@ function figures() {
     found[key] = place === null ? null : f(place);
   });
   found.crossing = crossing(found);
+  found.parts = DATA.engines.map((engine) => partsOn(engine, found));
+  apply(state.values);
   return found;
 }
+
+// What one GPU holds under an engine's settings, in bytes.
+function partsOn(engine, found) {
+  forget();
+  SET.step_tokens?.(BigInt(engine.tokens));
+  SET.step_requests?.(BigInt(engine.requests));
+  const parts = {
+    weights: found[`gpu_weight_bytes_${state.dtype}`] ?? found[`weight_bytes_${state.dtype}`],
+    cache: found.kv_bytes_paged,
+    workspace: f(structure().figures[DATA.figures.indexOf("workspace")]),
+    reserve: BigInt(DATA.reserve),
+  };
+  return { ...parts, need: Object.values(parts).reduce((a, b) => a + b) };
+}
+
+const hasFormat = (name) => structure().figures[DATA.figures.indexOf(`weight_bytes_${name}`)] !== null;
 
 // Attention FLOPs of the token at each length.
 function attentionAt(lengths) {
@@ -153,11 +172,11 @@ function percent(part, whole) {
   return tenths === 0n ? "<0.1%" : `${tenths / 10n}.${tenths % 10n}%`;
 }
 const ratio = (part, whole) => whole === 0n ? 0 : Number((part * 100000n) / whole) / 100000;
-// Bytes with two decimals in the largest unit that they fill; the exact bytes stand beside it.
-function sized(value, step) {
+// Bytes with two decimals in the largest unit that they (or the whole they are part of) fill.
+function sized(value, step, whole = value) {
   const names = step === 1000n ? ["B", "kB", "MB", "GB"] : ["B", "KiB", "MiB", "GiB"];
   let unit = 1n, place = 0;
-  while (place < 3 && value >= unit * step) {
+  while (place < 3 && whole >= unit * step) {
     unit *= step;
     place += 1;
   }

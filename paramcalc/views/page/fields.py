@@ -7,6 +7,7 @@ A number becomes a symbol and a switch a choice between two structures. Names ar
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any, NamedTuple, get_args
 
 from paramcalc.errors import InputError
@@ -179,14 +180,15 @@ def switched(model: Model, bits: Bits) -> ModelSpec:
     return changed(spec, wanted) if wanted else spec
 
 
-def switches(model: Model) -> list[int]:
+@lru_cache(maxsize=1)  # asked several times of one model in a row, and each answer costs checks
+def switches(model: Model) -> tuple[int, ...]:
     """Return which switches a model can have either way, by their place in ``SWITCHES``.
 
     A switch that inner sections set on their own is theirs.
     """
     spec = model.spec
     if has_blocks(spec):
-        return []
+        return ()
     data = spec.model_dump(exclude_unset=True)
     now = state(spec)
     found = []
@@ -199,4 +201,4 @@ def switches(model: Model) -> list[int]:
         except InputError:
             continue
         found.append(place)
-    return found
+    return tuple(found)

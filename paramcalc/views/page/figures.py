@@ -1,4 +1,4 @@
-"""The page's figures: the ledger's counting code run on symbols, once for each choice of switches.
+"""The page's figures: the ledger's counting code run on symbols, for each choice of switches.
 
 A switch is structure, so each choice of switches has a formula of its own. They are joined into one
 formula in which a switch is a number that is 0 or 1: what a switch changes, times the switch. At
@@ -7,13 +7,14 @@ every choice that is exactly the formula of the choice, since the differences ad
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from itertools import product
 from typing import Any, NamedTuple, cast
 
 from paramcalc import rules
 from paramcalc.build import default_d_ff, default_head_dim, ledger_of, plan
-from paramcalc.ledger import ROLES, Ledger
+from paramcalc.ledger import ROLES, Ledger, Row
 from paramcalc.model import Model
 from paramcalc.numbers import Num, ceil_div, maximum
 from paramcalc.quantities import flops, params, shape
@@ -23,6 +24,7 @@ from paramcalc.spec import ModelSpec
 from paramcalc.sweep.columns import SOLVED
 from paramcalc.sweep.placing import placed
 from paramcalc.symbols import Formula, lift, symbol
+from paramcalc.views.page import units
 from paramcalc.views.page.fields import SWITCHES, Bits, Field, fields, state, switched, switches
 
 KV_BITS = "kv_bits"
@@ -31,6 +33,8 @@ AFTER, END = "crossing_after", "crossing_end"
 """Attention first costs as much as the matmuls after so many tokens, and by so many if ever."""
 UNSHOWN = {SOLVED, "buffers", "router_flops_per_token", "causal_links", "kv_bytes_next_token"}
 """Of the catalogue: the crossing is searched between bounds; the rest is not shown."""
+ROUNDED = {"kv_bytes_per_token", "kv_bytes"}
+"""Of the catalogue: what rounds a whole sum, so that its parts do not add up."""
 EXPERTS_ON, DEFAULT_HEAD_DIM = 1, 2
 """When a rule holds at all: with experts, while ``head_dim`` is left out."""
 
@@ -88,8 +92,8 @@ def signature(model: Model) -> str:
     return repr((names, offered, spec.model_copy(update={"name": None, "about": None})))
 
 
-def structure(model: Model, symbols: Symbols) -> Structure:
-    """Derive the formulas of a model's structure."""
+def structure(model: Model, symbols: Symbols, extra: tuple[str, ...] = ()) -> Structure:
+    """Derive the formulas of a model's structure; ``extra`` are formats beside the catalogue's."""
     offered = switches(model)
     now = state(model.spec)
     choices = [(0, 1) if i in offered else (bit,) for i, bit in enumerate(now)]
@@ -99,8 +103,8 @@ def structure(model: Model, symbols: Symbols) -> Structure:
         own = _symbols_of(numbers, symbols, experts=bits[3] == 1 or 3 not in offered)
         specs[bits] = placed(switched(model, bits), own)
     ledgers = {bits: ledger_of(plan(spec)) for bits, spec in specs.items()}
-    found = {bits: _figures(ledger, symbols) for bits, ledger in ledgers.items()}
-    figures = {key: _joined({b: f[key] for b, f in found.items()}, symbols) for key in found[now]}
+    vocab = {bits: spec.vocab_size for bits, spec in specs.items()}
+    figures = _figures(ledgers, vocab, symbols, extra)
     figures |= _crossing(ledgers[now], figures["matmul_flops_per_token"])
     defaults = {f.name: _default(f.name, model, symbols) for f in numbers if f.defaulted}
     used = {atom for formula in figures.values() for atom in _names(formula)}
@@ -120,9 +124,46 @@ def _symbols_of(numbers: list[Field], symbols: Symbols, *, experts: bool) -> dic
     return {f.name: symbols[f.name] for f in numbers if f.name not in skipped}
 
 
-def _figures(ledger: Ledger, symbols: Symbols) -> dict[str, Formula]:
-    """Every figure of one ledger; parts first, so that sums can be written by them."""
+def _figures(
+    ledgers: dict[Bits, Ledger], vocab: dict[Bits, Num], symbols: Symbols, extra: tuple[str, ...]
+) -> dict[str, Formula]:
+    """Every figure for all choices; parts first, so that sums can be written by them."""
     at = At(*(cast(Num, symbols[name]) for name in ("context", "batch", KV_BITS)))
+    figures: dict[str, Formula] = {}
+    for share, part in _parts(ledgers, symbols):
+        for key, value in _sums(part, at).items():
+            figures[key] = figures.get(key, lift(0)) + share * value
+    step = symbols[units.STEP_TOKENS], symbols[units.STEP_REQUESTS]
+    found: dict[Bits, dict[str, Any]] = {}
+    for bits, ledger in ledgers.items():
+        found[bits] = {key: CATALOGUE[key].of(ledger, at) for key in ROUNDED}
+        found[bits] |= units.figures(ledger, vocab[bits], extra, at, *step)
+    keys = next(iter(found.values()))
+    return figures | {
+        key: _joined({bits: lift(own[key]) for bits, own in found.items()}, symbols) for key in keys
+    }
+
+
+def _parts(ledgers: dict[Bits, Ledger], symbols: Symbols) -> Iterator[tuple[Formula, Ledger]]:
+    """The rows that the same choices have, as a ledger, and how often they stand in it.
+
+    A figure that is a sum over rows is then counted once for all choices.
+    """
+    rows: dict[Any, tuple[Row, Counter[Bits]]] = {}
+    for bits, ledger in ledgers.items():
+        for row in ledger.rows:  # by all but its name; a sight is a tuple, so its type tells
+            kind = type(getattr(row, "sight", None))
+            rows.setdefault((type(row), kind, row[1:]), (row, Counter()))[1][bits] += 1
+    groups: dict[tuple[int, ...], list[Row]] = {}
+    for row, counts in rows.values():
+        groups.setdefault(tuple(counts[bits] for bits in ledgers), []).append(row)
+    for pattern, own in groups.items():
+        counted = {bits: lift(n) for bits, n in zip(ledgers, pattern, strict=True)}
+        yield _joined(counted, symbols), Ledger((), (), tuple(own))
+
+
+def _sums(ledger: Ledger, at: At) -> dict[str, Num]:
+    """The figures that are sums over rows."""
     found: dict[str, Any] = {}
     for role in ROLES:
         found[f"params_{role}"] = params.of_roles(ledger.tensors, role)
@@ -131,8 +172,8 @@ def _figures(ledger: Ledger, symbols: Symbols) -> dict[str, Formula]:
     tensors = list(ledger.tensors)
     found["ffn_matrices"] = shape.matrices(tensors, "ffn")
     found["attention_matrices"] = shape.matrices(tensors, "attention")
-    found |= {key: CATALOGUE[key].of(ledger, at) for key in CATALOGUE if key not in UNSHOWN}
-    return {key: lift(value) for key, value in found.items()}
+    keys = (key for key in CATALOGUE if key not in UNSHOWN | ROUNDED)
+    return found | {key: CATALOGUE[key].of(ledger, at) for key in keys}
 
 
 def _joined(choices: dict[Bits, Formula], symbols: Symbols) -> Formula:

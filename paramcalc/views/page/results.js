@@ -1,5 +1,8 @@
 // The right side: tables that are built once and then only get new text.
 const ROLE_NAMES = { ffn: "FFN", norm: "norms", router: "routers", position: "positions", mixer: "mixers" };
+const PARTS = {
+  weights: "weights", cache: "KV cache", workspace: "workspace of a step", reserve: "reserve", need: "in all",
+};
 const $ = (id) => document.getElementById(id);
 
 function make(kind, attributes = {}, ...inside) {
@@ -65,10 +68,21 @@ function buildResults() {
     const row = make("tr", { id: `row-${key}` }, make("th", { scope: "row" }, label), make("td", {}, cell(key)), ...own);
     $("memory").tBodies[0].append(row);
   }
+  for (const [key, label] of Object.entries(PARTS)) {
+    const name = make("th", { scope: "row" }, label);
+    const own = DATA.engines.map((_, i) => make("td", { "data-part": key, "data-engine": i }));
+    $("parts").tBodies[0].append(make("tr", key === "need" ? { class: "sum" } : { id: `part-${key}` }, name, ...own));
+  }
+  for (const [i, { tokens, requests }] of DATA.engines.entries()) {
+    $("parts").tHead.rows[0].append(make("th", { scope: "col" }, i ? "others, A100" : `from ${DATA.large} GiB`));
+    const [most, asked] = [grouped(tokens), grouped(requests)];
+    $("engines").append(i ? `, ${most} and ${asked} on others and the A100`
+      : `${most} tokens and ${asked} requests a step from ${DATA.large} GiB of memory`);
+  }
   for (const unit of DATA.units) {
     const fill = make("span", { class: "fill" }), words = make("span");
     unit.item = make(
-      "li", {},
+      "li", { "data-unit": unit.label },
       make("div", { class: "line" }, make("span", {}, unit.label), words),
       make("div", { class: "track", "aria-hidden": "true" }, fill),
     );
@@ -87,23 +101,29 @@ function showParts(what, found, whole) {
 }
 
 function showFit(found) {
-  const weights = found[`weight_bytes_${state.dtype}`], cache = found.kv_bytes;
-  const need = weights + cache;
-  $("need").textContent = `${sized(need, 1000n)}: weights ${state.dtype} ${sized(weights, 1000n)}`
-    + ` + KV cache ${state.kv} ${sized(cache, 1000n)}`
-    + ` (batch ${grouped(found.filled.batch)} × ${grouped(found.filled.context)} tokens)`;
+  for (const element of document.querySelectorAll("td[data-part]")) {
+    const parts = found.parts[element.dataset.engine], value = parts[element.dataset.part];
+    say(element, sized(value, 1000n, parts.need));
+    element.title = `${grouped(value)} bytes`;
+    element.dataset.value = value;
+  }
+  const { batch, context } = found.filled;
+  $("part-weights").cells[0].textContent = `weights ${state.dtype}`;
+  $("part-cache").cells[0].textContent = `KV cache ${state.kv}, ${grouped(batch)} × ${grouped(context)} tokens`;
   for (const unit of DATA.units) {
-    const bytes = BigInt(unit.bytes), fits = need <= bytes;
-    unit.item.className = fits ? "yes" : "no";
-    unit.fill.style.width = `${Math.min(100, 100 * ratio(need, bytes))}%`;
-    const least = (need + bytes - 1n) / bytes;
-    say(unit.words, fits ? `fits, ${percent(need, bytes)}` : `no, ${grouped(least)} at least`);
+    const { need } = found.parts[unit.engine], budget = BigInt(unit.budget), gap = budget - need;
+    const lacks = unit.lacks.includes(state.dtype), kind = lacks ? "none" : gap >= 0n ? "yes" : "no";
+    Object.assign(unit.item.dataset, { gap, fits: kind });
+    unit.item.className = kind;
+    unit.fill.style.width = `${lacks ? 0 : Math.min(100, 100 * ratio(need, budget))}%`;
+    say(unit.words, lacks ? `no ${state.dtype} arithmetic`
+      : gap >= 0n ? `fits, ${percent(need, budget)} of its budget` : `short by ${sized(-gap, 1000n)}`);
   }
 }
 
 function showCurve(found) {
   const wide = Math.max(280, $("curve").clientWidth || 640), high = 250;
-  const [left, right, top, bottom] = [8, 8, 26, 24];
+  const [left, right, top, bottom] = [8, 8, 44, 24];
   const context = found.filled.context, cross = found.crossing;
   const most = cross ? (2n * cross > context + context / 4n ? 2n * cross : context + context / 4n) : 4n * context;
   const last = most < 8n ? 8n : most;
@@ -123,18 +143,19 @@ function showCurve(found) {
     const n = (last * quarter) / 4n, anchor = quarter === 0n ? "start" : quarter === 4n ? "end" : "middle";
     svg.append(drawn("text", { x: x(n), y: high - 6, "text-anchor": anchor }, short(n, 1024n)));
   }
-  svg.append(drawn("line", { class: "here", x1: x(context), x2: x(context), y1: top - 8, y2: base }));
+  svg.append(drawn("line", { class: "here", x1: x(context), x2: x(context), y1: 18, y2: base }));
   const side = ratio(context, last) > 0.5 ? "end" : "start";
-  svg.append(drawn("text", { x: x(context) + (side === "end" ? -5 : 5), y: top, "text-anchor": side }, "context"));
+  svg.append(drawn("text", { x: x(context) + (side === "end" ? -5 : 5), y: 20, "text-anchor": side }, "context"));
   svg.append(drawn("line", { class: "flat", x1: left, x2: wide - right, y1: y(matmuls), y2: y(matmuls) }));
   svg.append(drawn("polyline", { class: "rising", points: `${x(0n)},${base} ${points.join(" ")}` }));
-  const above = y(matmuls) > 60 ? -8 : 18;
-  svg.append(drawn("text", { class: "named", x: wide - right, y: y(matmuls) + (cross ? 18 : above), "text-anchor": "end" }, `matmuls ${short(matmuls)}`));
-  const end = attention[attention.length - 1], low = y(end) > 60 ? -10 : 16;
-  svg.append(drawn("text", { class: "accent", x: wide - right - (cross ? 24 : 0), y: cross ? y(end) + 4 : y(end) + low, "text-anchor": "end" }, `attention ${short(end)}`));
+  const end = attention[attention.length - 1], below = cross && base - y(matmuls) > 30;
+  svg.append(drawn("text", { class: "named", x: wide - right, y: y(matmuls) + (below ? 18 : -8), "text-anchor": "end" }, `matmuls ${short(matmuls)}`));
+  const under = !cross && y(end) - y(matmuls) < 24; // no room between the two lines
+  svg.append(drawn("text", { class: "accent", x: wide - right, y: y(end) + (under ? 18 : -8), "text-anchor": "end" }, `attention ${short(end)}`));
   if (cross) {
     svg.append(drawn("circle", { class: "mark", cx: x(cross), cy: y(matmuls), r: 6 }));
-    svg.append(drawn("text", { class: "accent", x: x(cross) - 10, y: y(matmuls) - 10, "text-anchor": "end" }, `${grouped(cross)} tokens`));
+    const [gap, anchor] = x(cross) > 130 ? [-10, "end"] : [30, "start"]; // before the line, or under it
+    svg.append(drawn("text", { class: "accent", x: x(cross) + gap, y: y(matmuls) - 8, "text-anchor": anchor }, `${grouped(cross)} tokens`));
   }
   $("curve").replaceChildren(svg);
 }
@@ -157,6 +178,9 @@ function show(found) {
   for (const element of document.querySelectorAll("td[data-of]")) {
     say(element, sized(found[element.dataset.of], BigInt(element.dataset.step)));
   }
+  for (const name of DATA.dtypes) $(`row-weight_bytes_${name}`).hidden = !hasFormat(name);
+  const notes = Object.entries(DATA.notes).filter(([name]) => hasFormat(name));
+  say($("format-notes"), notes.map(([name, note]) => `${name}: ${note}.`).join(" "));
   $("active-line").hidden = found.active_params === found.params;
   showPublished(found);
   showParts("params", found, found.params);
