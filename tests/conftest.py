@@ -29,6 +29,14 @@ def golden() -> list[dict[str, Any]]:
     return [json.loads(line) for line in lines]
 
 
+@pytest.fixture(scope="session")
+def books(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """The workbook of every preset, computed by LibreOffice; it takes most of a minute."""
+    from tests.views import live_books
+
+    return live_books.of_presets(tmp_path_factory.mktemp("books"))
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Where everything is installed that a test may need, a test that is skipped has failed."""

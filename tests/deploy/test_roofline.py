@@ -12,10 +12,13 @@ from hypothesis import strategies as st
 
 import paramcalc
 from paramcalc import formats
+from paramcalc.build import ledger_of, plan
 from paramcalc.deploy import parallel, roofline
 from paramcalc.deploy.parallel import Layout
 from paramcalc.deploy.roofline import Machine, Step, Work
 from paramcalc.model import Model
+from paramcalc.symbolic import symbolic
+from paramcalc.symbols import lift
 from tests.conftest import HERE, preset
 
 H100 = Machine(3_350_000, 989_400, 450_000)
@@ -346,3 +349,15 @@ def test_every_type_of_file_computes_a_token_and_a_prompt() -> None:
         )
         assert decode(model, n, 1 << 20).weights == read
     assert checked > 120
+
+
+def test_a_kind_of_layers_that_a_shape_has_none_of() -> None:
+    """Where sizes are symbols its rows stay, with no copies; nothing of them is read."""
+    kinds = [{"n_experts": 0}, {}, {"window": 7}, {"gated_ffn": False}]
+    card = {"d": 64, "L": 3, "H": 4, "V": 100, "context": 32, "n_experts": 4, "top_k": 2}
+    model = paramcalc.load({**card, "layers": [{"repeat": 2}, {"pattern": kinds}]})
+    spec, _ = symbolic(model.spec, 32)
+    rows = ledger_of(plan(spec))
+    assert any(lift(t.copies).value == 0 for t in rows.tensors)
+    read = roofline.weights_read(rows, ONE, BF16, 3)
+    assert lift(read).value == roofline.weights_read(model.ledger, ONE, BF16, 3) > 0
