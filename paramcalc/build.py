@@ -22,7 +22,7 @@ from paramcalc.blocks import (
     Positions,
     RelativePositions,
 )
-from paramcalc.layout import View, groups, is_literal, sections_of
+from paramcalc.layout import View, groups, is_literal, places, sections_of
 from paramcalc.ledger import LayerRows, Ledger, Stream
 from paramcalc.numbers import Num, ceil_div
 from paramcalc.sight import Both, BothWindow, Causal, Chunk, Sight, Sparse, Window
@@ -109,10 +109,10 @@ def _outer(spec: ModelSpec) -> Iterator[Block]:
 
 def _around(prefix: str, view: View, spec: ModelSpec, wide: Num) -> Iterator[Block]:
     """Yield what stands before and after a stack's layers."""
-    if view.get("positions", "learned" if spec.gpt2 else "none") == "learned":
-        places = view.get("n_positions", spec.context) + view.get("position_offset", 0)
+    size = places(view, spec)
+    if size is not None:
         width = view.get("d_model") if spec.d_positions is None else spec.d_positions
-        yield Positions(f"{prefix}positions", places, width)
+        yield Positions(f"{prefix}positions", size + view.get("position_offset", 0), width)
     if view.get("relative_buckets") is not None:
         yield RelativePositions(
             f"{prefix}relative_positions", view.get("relative_buckets"), view.get("n_heads")

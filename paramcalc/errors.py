@@ -6,11 +6,21 @@ and leaves with exit code 2.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
+
+_LONG = re.compile(r"(\S{100})\S{200,}(\S{100})")
+"""A word that no name or path is; its ends are shown."""
+_LINE_END = re.compile(r"[\r\n\t]+")
 
 
 class ParamcalcError(Exception):
-    """Root of everything this package raises on purpose."""
+    """Root of everything this package raises on purpose: one printable line of sensible length."""
+
+    def __init__(self, message: str) -> None:
+        # what it repeats of an input may hold line ends, and be of any length
+        line = _LINE_END.sub(" ", _LONG.sub(r"\1...\2", message))
+        super().__init__(printable(line))
 
 
 class InputError(ParamcalcError, ValueError):

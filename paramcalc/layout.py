@@ -141,6 +141,22 @@ def sections_of(section: ModelSpec | EncoderSpec, spec: ModelSpec) -> tuple[tupl
     return (("", spec),) if section is spec else (("encoder.", section), ("", spec))
 
 
+def places(view: View, spec: ModelSpec) -> Any:
+    """Return the length of a stack's learned table of positions, beside its offset; None where it
+    has no such table, or none of a stated length."""
+    kind = view.get("positions", "learned" if spec.gpt2 else "none")
+    return view.get("n_positions", spec.context) if kind == "learned" else None
+
+
+def longest(spec: ModelSpec) -> int | None:
+    """Return the most tokens that every learned table of positions has a vector for; None where
+    there is no table. Ints only."""
+    found = [places(View(*sections_of(spec, spec)), spec)]
+    if spec.encoder is not None:
+        found.append(places(View(*sections_of(spec.encoder, spec)), spec))
+    return min((size for size in found if size is not None), default=None)
+
+
 def _distinct(pattern: tuple[LayerSpec, ...]) -> list[tuple[int, LayerSpec, list[int]]]:
     """Return each different kind of a pattern: its number there, itself, its places in a period."""
     found: dict[Any, tuple[int, LayerSpec, list[int]]] = {}

@@ -62,7 +62,7 @@ def parse_size(text: str, *, tokens: bool = False) -> int:
         value = Decimal(number)
     except InvalidOperation:
         value = None
-    if value is None or not number.isascii():  # Decimal also reads the digits of other scripts
+    if value is None or value.is_nan() or not number.isascii():  # Decimal reads other scripts too
         raise ValueError(f"{text!r} is not a number; write it as 4096, 8k, 1.5M or 7B")
     if not value.is_finite() or value.adjusted() > 40:
         raise ValueError(f"{text!r} is too large to be a size")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from decimal import Decimal, InvalidOperation, Overflow
+import re
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -84,22 +84,27 @@ MaxBatched = Annotated[
 ]
 
 
+def decimal(text: str) -> Fraction | None:
+    """Return a typed number that is no size, exactly: digits with a point, commas between
+    thousands if any. None for anything else, exponents, underscores and other scripts too."""
+    plain = text.strip()
+    if len(plain) > MOST_LETTERS or not _DECIMAL.fullmatch(plain):
+        return None
+    return Fraction(plain.replace(",", ""))
+
+
+_DECIMAL = re.compile(r"[-+]?(?:(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:\.[0-9]*)?|\.[0-9]+)")
+MOST_LETTERS = 40
+"""Of a typed number; more is no share or price of anything."""
+
+
 def share(name: str, text: str) -> Fraction:
     """Return a share above 0 and up to 1, typed 0.9 or 90%. Raises ``InputError``."""
-    try:
-        typed = Decimal(text.strip().removesuffix("%"))
-    except InvalidOperation:
-        typed = Decimal(0)
-    # a Fraction of a number with a huge exponent would take long to make
-    small = typed.is_finite() and abs(typed.adjusted()) <= MOST_PLACES
-    value = Fraction(typed if small else 0) / (100 if text.strip().endswith("%") else 1)
+    plain = text.strip()
+    value = (decimal(plain.removesuffix("%")) or Fraction(0)) / (100 if plain.endswith("%") else 1)
     if not 0 < value <= 1:
         raise InputError(f"{name} = {text}: must be above 0 and at most 1; as 0.9 or 90%")
     return value
-
-
-MOST_PLACES = 20
-"""Digits before or after the point of a share; more is no share of anything."""
 
 
 def percent(name: str, text: str) -> int:
@@ -112,13 +117,18 @@ def percent(name: str, text: str) -> int:
 
 def nanoseconds(name: str, text: str) -> int:
     """Return typed microseconds as nanoseconds. Raises ``InputError``."""
-    try:
-        value = Decimal(text.strip()) * 1000
-        if not (text.isascii() and 0 <= value < 10**9):
-            raise InvalidOperation
-    except (InvalidOperation, Overflow):
-        raise InputError(f"{name} = {text}: must be microseconds from 0; as 10") from None
-    return int(value)
+    value = decimal(text)
+    if value is None or not 0 <= value * 1000 < 10**9:
+        raise InputError(f"{name} = {text}: must be microseconds from 0; as 10")
+    return int(value * 1000)
+
+
+def ratio(name: str, text: str) -> Fraction:
+    """Return a typed number from 1 to 100. Raises ``InputError``."""
+    value = decimal(text)
+    if value is None or not 1 <= value <= 100:
+        raise InputError(f"{name} = {text}: must be a number from 1 to 100; as 1.2")
+    return value
 
 
 def accelerator(name: str, files: list[str] | None, price: str | None) -> Accelerator:
@@ -140,11 +150,22 @@ def kinds(words: str, files: list[str] | None) -> list[Accelerator]:
     wanted = words.strip().lower()
     if wanted == "none":
         return []
+    asked = [[]] if wanted == "all" else [part.split() for part in wanted.split(",")]
+    if wanted != "all" and not all(part and all(map(_names_a_kind, part)) for part in asked):
+        raise InputError(
+            f"kinds = {words}: must be names or makers of GPUs; as h100,mi300x or nvidia"
+        )
     found = {}
-    for part in [""] if wanted == "all" else wanted.split(","):
-        for unit in hardware_table.chosen(part.split(), files or [])[0]:
+    for part in asked:
+        for unit in hardware_table.chosen(part, files or [])[0]:
             found[unit.name] = unit
     return list(found.values())
+
+
+def _names_a_kind(word: str) -> bool:
+    """Whether a word can name a GPU: it has a letter, or is a number such as 4090; digits alone
+    stand somewhere in most names."""
+    return any(c.isalpha() for c in word) or re.fullmatch(r"[1-9][0-9]{2,}", word) is not None
 
 
 def count(name: str, text: str | None) -> int | None:
@@ -209,12 +230,12 @@ def engine(
         page=o.positive("page", page),
         max_batched_tokens=count("max_batched_tokens", max_batched) or own.max_batched_tokens,
         max_seqs=count("max_seqs", max_seqs) or own.max_seqs,
-        reserve=None if reserve is None else _reserve(reserve),
+        reserve=None if reserve is None else bytes_outside(reserve),
     )
 
 
-def _reserve(text: str) -> int:
-    """Bytes, 0 or more. Raises ``InputError``."""
+def bytes_outside(text: str) -> int:
+    """Return the bytes of a typed ``--reserve``, 0 or more. Raises ``InputError``."""
     value = o.size("reserve", text)
     if value < 0:
         raise InputError(f"reserve = {text}: must be at least 0; raise it")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from paramcalc.cli import deploy_options as d
 from paramcalc.cli import options as o
 from paramcalc.errors import InputError
 
@@ -16,9 +16,6 @@ app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
 MOST_BYTES = 1_000_000
 """Of a file of loads."""
-MOST_DIGITS = 40
-"""Of a number; a Fraction of more would take long to make."""
-MOST_SEED = 2**63 - 1
 
 
 @app.command()
@@ -34,8 +31,9 @@ def moe(
         ),
     ] = None,
     min_capacity: Annotated[
-        str, typer.Option("--min-capacity", metavar="N", help="Fewest slots of an expert.")
-    ] = "0",
+        str | None,
+        typer.Option("--min-capacity", metavar="N", help="Fewest slots of an expert (0)."),
+    ] = None,
     block: Annotated[
         str, typer.Option("--block", metavar="ROWS", help="Rows a dropless block is padded to.")
     ] = "128",
@@ -70,16 +68,18 @@ def moe(
     if capacity_factor is not None:
         none = capacity_factor.strip().lower() == "none"
         factor = None if none else _number("capacity_factor", capacity_factor)
-    number = o.size("seed", seed)
-    if not 0 <= number <= MOST_SEED:
-        raise InputError(f"seed = {seed}: must be from 0 to {MOST_SEED}; change it")
+    if factor is None and min_capacity is not None:
+        raise InputError(
+            f"min_capacity = {min_capacity}: without a capacity factor there are no slots; leave"
+            " it out"
+        )
     batch = Batch(
         _tokens(tokens),
         factor,
         o.positive("block", block),
-        o.size("min_capacity", min_capacity),
+        0 if min_capacity is None else o.size("min_capacity", min_capacity),
         o.positive("ep", ep),
-        number,
+        o.size("seed", seed),
         capacity_factor is None,
     )
     exponent = None if skew is None else _number("skew", skew)
@@ -116,14 +116,10 @@ def _tokens(text: str) -> int:
 
 def _number(name: str, text: str) -> Fraction:
     """Return a typed decimal number exactly. Raises ``InputError``."""
-    plain = text.strip()
-    try:
-        value = Decimal(plain if plain.isascii() and len(plain) <= MOST_DIGITS else "nan")
-    except InvalidOperation:
-        value = Decimal("nan")
-    if not value.is_finite() or abs(value.adjusted()) > MOST_DIGITS:
+    value = d.decimal(text)
+    if value is None:
         raise InputError(f"{name} = {text}: is not a number of plain size; write it as 1.25")
-    return Fraction(value)
+    return value
 
 
 def _loads(text: str) -> tuple[Fraction, ...]:

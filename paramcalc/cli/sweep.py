@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import gc
-from typing import Annotated, Any
+import os
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from paramcalc.cli import options as o
 from paramcalc.errors import InputError
+
+if TYPE_CHECKING:
+    from paramcalc.deploy.hardware import Accelerator
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
@@ -61,8 +65,8 @@ def sweep(
         str | None, typer.Option("--target", metavar="NAME=SIZE", help="Keep rows near a value.")
     ] = None,
     within: Annotated[
-        str, typer.Option("--within", metavar="PERCENT", help="How near: 1%.")
-    ] = "1%",
+        str | None, typer.Option("--within", metavar="PERCENT", help="How near: 1%.")
+    ] = None,
     top: Annotated[
         str | None, typer.Option("--top", metavar="N", help="The N smallest by --by.")
     ] = None,
@@ -131,8 +135,10 @@ def sweep(
     gc.enable()  # a sweep may run for hours
     way = o.one_of(json, csv, markdown)
     if list_columns:
-        view.columns(way)
+        view.columns(way, _kinds(gpu, hardware))
         return
+    if part_rows is not None and not (out or "").endswith(("/", os.sep)):
+        raise InputError(f"part_rows = {part_rows}: is of a folder of parts; give --out folder/")
     axes = {
         "d_model": d,
         "n_layers": layers,
@@ -187,6 +193,16 @@ def sweep(
     o.say_notes(*plan.models)
 
 
+def _kinds(gpu: str | None, files: list[str] | None) -> list[Accelerator]:
+    """The kinds of GPU that are named, else those of a person's own files."""
+    from paramcalc.deploy import hardware
+    from paramcalc.sweep.axes import switch
+
+    if gpu is not None:
+        return [hardware.find(str(name), files or []) for name in switch("gpu", gpu).values or ()]
+    return hardware.given(files or [])
+
+
 def _names(text: str | None) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(",")) if text is not None else ()
 
@@ -196,6 +212,8 @@ def _order(
 ) -> dict[str, Any]:
     if sum(x is not None for x in (by, smallest, largest)) > 1:
         raise InputError("--by, --min and --max: each sorts the rows; choose one")
+    if descending and (by is None or top is None):
+        raise InputError("--descending: is the order of --top N --by NAME; write them too")
     if smallest is not None or largest is not None:
         return {"top": 1, "by": smallest or largest, "descending": largest is not None}
     if (top is None) != (by is None):
@@ -205,10 +223,13 @@ def _order(
     return {"top": o.positive("top", top), "by": by, "descending": descending}
 
 
-def _near(target: str | None, within: str) -> list[str]:
+def _near(target: str | None, within: str | None) -> list[str]:
     """A condition for ``--target params=7e9 --within 1%``."""
     if target is None:
+        if within is not None:
+            raise InputError(f"within = {within}: is how near to --target; add --target params=7e9")
         return []
+    within = "1%" if within is None else within
     from fractions import Fraction
 
     from paramcalc.spelling import parse_size

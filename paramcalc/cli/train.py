@@ -9,6 +9,7 @@ import typer
 from paramcalc.cli import deploy_options as d
 from paramcalc.cli import options as o
 from paramcalc.cli import train_options as t
+from paramcalc.errors import InputError
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
@@ -54,8 +55,11 @@ def train(
         ),
     ] = "adamw",
     dtype: Annotated[
-        str, typer.Option("--dtype", metavar="DTYPE", help="Trained weights: bf16, fp16 or fp32.")
-    ] = "bf16",
+        _Text,
+        typer.Option(
+            "--dtype", metavar="DTYPE", help="Trained weights: bf16 (default), fp16, fp32."
+        ),
+    ] = None,
     grad_dtype: Annotated[
         _Text, typer.Option("--grad-dtype", metavar="DTYPE", help="Gradients (as the weights).")
     ] = None,
@@ -89,12 +93,14 @@ def train(
         _Text, typer.Option("--lora-rank", metavar="R", help="Train adapters of this rank.")
     ] = None,
     lora_targets: Annotated[
-        str, typer.Option("--lora-targets", metavar="LIST", help="q,k,v,o,... or all-linear.")
-    ] = "all-linear",
+        _Text, typer.Option("--lora-targets", metavar="LIST", help="q,k,v,o,... (all-linear).")
+    ] = None,
     base_dtype: Annotated[
-        str,
-        typer.Option("--base-dtype", metavar="DTYPE", help="Weights under adapters; QLoRA nf4-dq."),
-    ] = "bf16",
+        _Text,
+        typer.Option(
+            "--base-dtype", metavar="DTYPE", help="Weights under adapters (bf16); QLoRA nf4-dq."
+        ),
+    ] = None,
     mfu: Annotated[
         _Text, typer.Option("--mfu", metavar="SHARE", help="Model FLOPs utilization (0.4).")
     ] = None,
@@ -133,6 +139,8 @@ def train(
     from paramcalc.views import kept_view, output, train_view
 
     way = o.one_of(json, csv, markdown)
+    if kept and chinchilla and way != "json":
+        raise InputError("--kept and --chinchilla: only --json shows both; choose one")
     shown, _ = o.load(model, {}, like, arch)
     kind = d.accelerator(gpu, hardware, price)
     asked = Layout(cp=d.count("cp", cp) or 1, ep=d.count("ep", ep) or 1, etp=d.count("etp", etp))
@@ -162,7 +170,7 @@ def train(
         None if mfu is None else d.share("mfu", mfu),
         d.count("tokens_per_second", tokens_per_second),
         compute,
-        t.ratio("pue", pue),
+        d.ratio("pue", pue),
     )
     answer = train_view.Answer(run, chinchilla)
     if way == "json":

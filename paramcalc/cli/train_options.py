@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from decimal import Decimal, InvalidOperation
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from paramcalc.cli import deploy_options as d
@@ -12,6 +10,7 @@ from paramcalc.errors import InputError
 
 if TYPE_CHECKING:
     from paramcalc.deploy.hardware import Accelerator
+    from paramcalc.deploy.lora import Lora
     from paramcalc.deploy.parallel import Layout
     from paramcalc.deploy.recipe import Recipe
     from paramcalc.deploy.training import Plan
@@ -52,7 +51,7 @@ def recipe(
     model: Model,
     *,
     optimizer: str,
-    dtype: str,
+    dtype: _Text,
     grad_dtype: _Text,
     master: bool | None,
     zero: str,
@@ -64,13 +63,12 @@ def recipe(
     attention: str,
     sequence_parallel: bool,
     pipeline: tuple[str, _Text],
-    adapters: tuple[_Text, str, str],
+    adapters: tuple[_Text, _Text, _Text],
     reserve: _Text,
 ) -> Recipe:
     """The settings as typed. Raises ``InputError``."""
     from paramcalc.deploy import optimizers
     from paramcalc.deploy.activations.megatron import RECOMPUTE
-    from paramcalc.deploy.lora import Lora
     from paramcalc.deploy.recipe import ATTENTION, Recipe, pick
     from paramcalc.deploy.schedule import KINDS, Schedule
 
@@ -78,11 +76,17 @@ def recipe(
     if stage not in ("0", "1", "2", "3"):
         raise InputError(f"zero = {zero}: must be 0, 1, 2, 3 or fsdp; use one")
     kind, chunks = pipeline
-    rank, targets, base = adapters
     default = 2 if kind == "interleaved" else 1
+    lora = _adapters(*adapters[:2])
+    if lora is None and adapters[2] is not None:
+        raise InputError(f"base_dtype = {adapters[2]}: only under adapters; add --lora-rank")
+    if lora is not None and dtype is not None:
+        raise InputError(
+            f"dtype = {dtype}: adapters are fp32 and what is frozen is --base-dtype; leave it out"
+        )
     found = Recipe(
         optimizer=optimizers.find(optimizer),
-        dtype=dtype,
+        dtype="bf16" if dtype is None else dtype,
         grad_dtype=grad_dtype,
         master=master,
         zero=int(stage),
@@ -93,12 +97,10 @@ def recipe(
         attention=pick("attention", attention, ATTENTION),
         sequence_parallel=sequence_parallel,
         schedule=Schedule(pick("schedule", kind, KINDS), d.count("virtual", chunks) or default),
-        lora=None if rank is None else Lora(o.positive("lora_rank", rank), _names(targets)),
-        base_dtype=base,
-        reserve=None if reserve is None else o.size("reserve", reserve),
+        lora=lora,
+        base_dtype="bf16" if adapters[2] is None else adapters[2],
+        reserve=None if reserve is None else d.bytes_outside(reserve),
     )
-    if rank is None and base != "bf16":
-        raise InputError(f"base_dtype = {base}: only under adapters; add --lora-rank")
     return found._replace(global_batch=_batch(batches, found.sequence(model)))
 
 
@@ -118,8 +120,18 @@ def _batch(batches: tuple[_Text, _Text], seq: int) -> int | None:
     return total // seq
 
 
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(name for name in text.replace(",", " ").split() if name)
+def _adapters(rank: _Text, targets: _Text) -> Lora | None:
+    """The adapters of a rank; without one nothing may be said of them."""
+    from paramcalc.deploy.lora import ALL, Lora
+
+    if rank is not None:
+        names = ALL if targets is None else targets
+        return Lora(
+            o.positive("lora_rank", rank), tuple(dict.fromkeys(names.replace(",", " ").split()))
+        )
+    if targets is not None:
+        raise InputError(f"lora_targets = {targets}: only of adapters; add --lora-rank")
+    return None
 
 
 def _length(name: str, text: str) -> int:
@@ -133,14 +145,3 @@ def _length(name: str, text: str) -> int:
     if value < 1:
         raise InputError(f"{name} = {text}: must be at least 1; raise it")
     return value
-
-
-def ratio(name: str, text: str) -> Fraction:
-    """A typed decimal of at most 100. Raises ``InputError``."""
-    try:
-        value = Decimal(text.strip())
-    except InvalidOperation:
-        value = Decimal("nan")
-    if not value.is_finite() or not 1 <= value <= 100:
-        raise InputError(f"{name} = {text}: must be a number from 1 to 100; as 1.2")
-    return Fraction(value)

@@ -10,16 +10,18 @@ from collections.abc import Callable, Iterator
 from functools import cached_property, partial
 from typing import Any, NamedTuple
 
+from paramcalc import formats
 from paramcalc.deploy import fit, roofline
 from paramcalc.deploy.engine import for_gpu
 from paramcalc.deploy.hardware import Accelerator
 from paramcalc.deploy.parallel import Layout, unit_rules
-from paramcalc.deploy.roofline import Step
+from paramcalc.deploy.roofline import Machine, Step
 from paramcalc.deploy.serving import machine, per_million
 from paramcalc.errors import InputError
 from paramcalc.formats import AnyFormat
+from paramcalc.layout import is_literal
 from paramcalc.ledger import Ledger
-from paramcalc.numbers import Num, ceil_div
+from paramcalc.numbers import Num, ceil_div, maximum
 from paramcalc.quantities.catalogue import Known
 from paramcalc.rules import Fit
 
@@ -31,7 +33,8 @@ class Placed:
     """A model's ledger on GPUs of one kind, with what is asked of it.
 
     ``batch`` sequences of ``context`` tokens are on all ``gpus`` together. Raises ``InputError``
-    where the GPU has no arithmetic for the format.
+    where the GPU has no arithmetic for the format; unless times are wanted (``timed``), one without
+    published rates is not judged, as in ``fit``.
     """
 
     def __init__(
@@ -42,6 +45,8 @@ class Placed:
         kv_bits: int,
         sizes: dict[str, Num],
         vocab: Num,
+        *,
+        timed: bool = True,
     ) -> None:
         self.ledger = ledger
         self.gpu = gpu
@@ -53,8 +58,11 @@ class Placed:
         self.all_batch = sizes["batch"]
         self.batch = ceil_div(sizes["batch"], self.replicas)
         self.engine = for_gpu(gpu)
-        self.machine = machine(gpu, fmt, FLOPS_PERCENT, BANDWIDTH_PERCENT, HOP)
         self.vocab = vocab
+        if timed:
+            self.machine: Machine = machine(gpu, fmt, FLOPS_PERCENT, BANDWIDTH_PERCENT, HOP)
+        else:
+            formats.compute_format(fmt, gpu.peaks or None)
 
     @cached_property
     def stage(self) -> fit.Stage:
@@ -78,9 +86,13 @@ class Placed:
 
     @property
     def largest_batch(self) -> Num:
-        """Sequences that fit on all GPUs; below 1 where none does."""
+        """Sequences that fit on all GPUs; 0 where none does. Raises ``InputError`` for a
+        model without a cache, of which any number does."""
+        one = self._cache(1)
+        if is_literal(one, 0):
+            raise InputError("largest_batch: no cache is kept, so there is no limit; leave it out")
         room = self.engine.budget(self.gpu.visible_bytes) - self.stage.fixed
-        return room // self._cache(1) * self.replicas
+        return maximum(0, room // one) * self.replicas
 
     @cached_property
     def step(self) -> Step:
@@ -131,6 +143,11 @@ class Deployed(NamedTuple):
     unit: str
     known: Known
     of: Callable[[Placed], Num]
+
+    @property
+    def timed(self) -> bool:
+        """Whether it is a time of tokens, or money for them: not of a model that writes none."""
+        return self.key.startswith(("step_", "first_", "tokens_", "cost_per_million"))
 
 
 _ALL = (

@@ -13,8 +13,10 @@ from typing import NamedTuple
 from paramcalc.deploy.figures import GIB
 from paramcalc.deploy.hardware import Accelerator
 from paramcalc.deploy.parallel import several
+from paramcalc.errors import InputError
 from paramcalc.ledger import Cache, Ledger, Row, Tensor
 from paramcalc.numbers import Num, ceil_div, maximum, minimum
+from paramcalc.quantities.asked import whole
 from paramcalc.sight import State, Window
 
 MEASURED = "llm-d-benchmark, H100"
@@ -56,6 +58,19 @@ class Engine(NamedTuple):
         if self.reserve is not None:
             return self.reserve
         return RESERVE + (RESERVE_RANKS - RESERVE) * several(ranks)
+
+
+def check_settings(engine: Engine) -> None:
+    """Raise ``InputError`` with one line for a setting that no engine has; numbers only."""
+    share = engine.utilization
+    if isinstance(share, bool) or not isinstance(share, int | Fraction) or not 0 < share <= 1:
+        raise InputError(
+            f"utilization = {share}: must be a fraction above 0, at most 1; as Fraction(9, 10)"
+        )
+    for name in ("page", "max_batched_tokens", "max_seqs"):
+        whole(name, getattr(engine, name), 1)
+    if engine.reserve is not None:
+        whole("reserve", engine.reserve, 0)
 
 
 LARGE = 70 * GIB

@@ -11,6 +11,12 @@ MICRO = 10**6
 """Micro-dollars in a dollar: money is an integer."""
 
 
+def exact_dollars(micro: int) -> str:
+    """Return a price as dollars with every digit there is, two or more: 2.50, 0.000001."""
+    whole, rest = divmod(micro, MICRO)
+    return f"{whole:,}.{f'{rest:06d}'.rstrip('0'):0<2}"
+
+
 class Figure(NamedTuple):
     """One line of an answer.
 

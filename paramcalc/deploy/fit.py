@@ -5,17 +5,28 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from paramcalc import formats
 from paramcalc.deploy import parallel
-from paramcalc.deploy.engine import Engine, padded_for_kernels, paged_elements, workspace
+from paramcalc.deploy.engine import (
+    Engine,
+    check_settings,
+    padded_for_kernels,
+    paged_elements,
+    workspace,
+)
 from paramcalc.deploy.parallel import Layout
 from paramcalc.formats import AnyFormat
+from paramcalc.layout import longest
 from paramcalc.ledger import Ledger, Row
 from paramcalc.model import Model
 from paramcalc.numbers import Num, ceil_div, maximum
 from paramcalc.quantities import memory
+from paramcalc.quantities.asked import whole
+
+if TYPE_CHECKING:
+    from paramcalc.spec import ModelSpec
 
 MOST_TOKENS = 1 << 40
 """Where the search for a context stops: nothing in the cache grows any more."""
@@ -29,6 +40,16 @@ class Load(NamedTuple):
 
     context: int
     batch: int = 1
+
+
+def beyond(spec: ModelSpec, tokens: int) -> str | None:
+    """Say which length of a model's own so many tokens exceed; None where they do not."""
+    table, own = longest(spec), spec.context
+    if table is not None and tokens > table:
+        return f"beyond its table of {table:,} positions"
+    if own is not None and tokens > own:
+        return f"beyond the model's own {own:,}"
+    return None
 
 
 class Stage(NamedTuple):
@@ -79,7 +100,11 @@ def _paged(ledger: Ledger, n: Num, page: int) -> Num:
 
 
 class Deployment:
-    """A model in a format on GPUs in a layout. Raises ``InputError`` where they do not match."""
+    """A model in a format on GPUs in a layout.
+
+    Raises ``InputError`` where they do not match, and for settings, loads and capacities that are
+    no sizes.
+    """
 
     def __init__(
         self,
@@ -95,6 +120,7 @@ class Deployment:
         self.format = model.format(dtype)
         self.kv_format = formats.kv_format(kv_dtype)
         self.engine = engine or Engine()
+        check_settings(self.engine)
 
     @cached_property
     def stages(self) -> list[Stage]:
@@ -102,10 +128,10 @@ class Deployment:
         vocab = self.model.spec.vocab_size
         known: dict[tuple[Row, ...], Stage] = {}
         found = []
-        for whole in parallel.stages(self.model.ledger, self.layout):
-            if whole.rows not in known:
-                known[whole.rows] = stage_of(whole, self.layout, self.format, self.engine, vocab)
-            found.append(known[whole.rows])
+        for part in parallel.stages(self.model.ledger, self.layout):
+            if part.rows not in known:
+                known[part.rows] = stage_of(part, self.layout, self.format, self.engine, vocab)
+            found.append(known[part.rows])
         return found
 
     @cached_property
@@ -127,7 +153,8 @@ class Deployment:
 
     def _share(self, load: Load) -> int:
         """Sequences of one replica: data parallelism shares out the batch."""
-        return ceil_div(load.batch, self.layout.dp)
+        whole("context", load.context, 1)
+        return ceil_div(whole("batch", load.batch, 1), self.layout.dp)
 
     def need(self, load: Load) -> int:
         """Bytes on the most loaded GPU."""
@@ -143,7 +170,7 @@ class Deployment:
 
     def budget(self, capacity: int) -> int:
         """Bytes of a GPU's memory that the engine takes."""
-        return self.engine.budget(capacity)
+        return self.engine.budget(whole("capacity", capacity, 0))
 
     def largest_batch(self, context: int, capacity: int) -> int:
         """The most sequences of so many tokens that fit at once; 0 if none does.
@@ -159,6 +186,7 @@ class Deployment:
         At most ``MOST_TOKENS``: a model may keep no cache.
         """
         found = Fraction(MOST_TOKENS)
+        whole("context", context, 1)
         bits, page = self.kv_format.bits, self.engine.page
         for _, stage in self._distinct:
             room = self.budget(capacity) - stage.fixed
@@ -173,9 +201,16 @@ class Deployment:
     def largest_context(self, batch: int, capacity: int) -> int | None:
         """The longest sequences of which ``batch`` fit; 0 if none, None for no limit.
 
-        The true inverse of the cache's curve: windows fill up, states do not grow.
+        The true inverse of the cache's curve: windows fill up, states do not grow. A learned table
+        of positions ends it.
         """
-        return last(lambda n: self.fits(Load(n, batch), capacity))
+        found, table = last(lambda n: self.fits(Load(n, batch), capacity)), self.table
+        return found if table is None else table if found is None else min(found, table)
+
+    @property
+    def table(self) -> int | None:
+        """Tokens that the model's learned positions are for; None where it has none."""
+        return longest(self.model.spec)
 
 
 def last(holds: Callable[[int], bool]) -> int | None:

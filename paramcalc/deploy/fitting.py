@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from paramcalc import formats
+from paramcalc.deploy.arithmetic import lack
 from paramcalc.deploy.choices import changes, fewest
 from paramcalc.deploy.engine import LOGIT_BYTES, MEASURED, Engine, for_gpu
 from paramcalc.deploy.figures import Figure, Group
 from paramcalc.deploy.fit import MOST_TOKENS, Change, Deployment, Load, Stage
 from paramcalc.deploy.hardware import Accelerator
-from paramcalc.errors import InputError
 from paramcalc.formats import AnyFormat
 from paramcalc.quantities import params
 
@@ -53,11 +52,7 @@ class Fit(NamedTuple):
 
 def serves(gpu: Accelerator, fmt: AnyFormat) -> bool:
     """Whether a GPU has arithmetic for a format; one without published rates is not judged."""
-    try:
-        formats.compute_format(fmt, gpu.peaks or None)
-    except InputError:
-        return False
-    return True
+    return lack(gpu, fmt, timed=False) is None
 
 
 def groups(fit: Fit) -> list[Group]:
@@ -123,9 +118,9 @@ def _memory(fit: Fit, stage: Stage, where: str) -> Group:
         else f"{engine.max_batched_tokens:,} tokens a step"
     )
     cache, paged = d.cache(stage, fit.load), d.cache_paged(stage, fit.load)
-    seen = "as software sees it" if fit.gpu.visible_bytes != fit.gpu.memory_bytes else "datasheet"
+    told = fit.gpu.known("visible")
     figures = (
-        Figure("gpu_bytes", fit.gpu.name, fit.capacity, "bytes", "measured", seen),
+        Figure("gpu_bytes", fit.gpu.name, fit.capacity, "bytes", told, seen(fit.gpu)),
         Figure(
             "budget_bytes",
             "the engine's share",
@@ -148,7 +143,7 @@ def _memory(fit: Fit, stage: Stage, where: str) -> Group:
             "runtime reserve",
             stage.reserve,
             "bytes",
-            "measured" if engine.reserve is None and fit.gpu.name.startswith("h100") else "assumed",
+            "measured" if engine.reserve is None and _is_h100(fit.gpu) else "assumed",
             MEASURED if engine.reserve is None else "--reserve",
         ),
         Figure(
@@ -175,6 +170,18 @@ def _memory(fit: Fit, stage: Stage, where: str) -> Group:
     return Group(f"Memory of {where}", figures, ("kv_room_bytes", "gap_bytes"))
 
 
+def seen(gpu: Accelerator) -> str:
+    """Say what a GPU's memory rests on."""
+    if gpu.visible_bytes != gpu.memory_bytes:
+        return "as software sees it"
+    return "datasheet" if gpu.known("memory") == "measured" else "your file"
+
+
+def _is_h100(gpu: Accelerator) -> bool:
+    """Whether it is the catalogue's, on which the engine's constants were measured."""
+    return gpu.name.startswith("h100") and gpu.known("memory") == "measured"
+
+
 def _asked(fit: Fit) -> str:
     batch, n = fit.load.batch, fit.load.context
     return f"{batch:,} × {n:,} tokens"
@@ -186,8 +193,8 @@ def _limits(fit: Fit) -> Group:
     at_once = d.concurrency(load.context, fit.capacity)
     limited = at_once < MOST_TOKENS
     own = d.model.spec.context
-    beyond = own is not None and (longest is None or longest > own)
-    notes = [f"the model's own context is {own:,} tokens"] if beyond and own else []
+    more = own is not None and (longest is None or longest > own)
+    notes = [f"the model's own context is {own:,} tokens"] if more and own else []
     replicas = d.layout.dp
     figures = [
         Figure(
@@ -196,7 +203,7 @@ def _limits(fit: Fit) -> Group:
             longest,
             "tokens",
             "derived",
-            "the cache's curve" if longest is not None else "nothing grows",
+            _by(d, longest),
         ),
         Figure(
             "largest_batch",
@@ -228,6 +235,13 @@ def _limits(fit: Fit) -> Group:
             Figure("price_per_hour", "an hour", fit.price, "microdollars", "assumed", "your price")
         )
     return Group("What fits", tuple(figures), (), tuple(notes))
+
+
+def _by(deployment: Deployment, longest: int | None) -> str:
+    """What ends the longest context."""
+    if longest is None:
+        return "nothing grows"
+    return "table of positions" if longest == deployment.table else "the cache's curve"
 
 
 class Smallest(NamedTuple):

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from paramcalc.errors import InputError, did_you_mean
+from paramcalc.quantities.catalogue import Known
 from paramcalc.sources import presets
 
 FORMATS = ("fp64", "fp32", "tf32", "bf16", "fp16", "fp8", "int8", "fp6", "fp4", "int4")
@@ -48,6 +49,11 @@ class Source(NamedTuple):
     title: str
     url: str | None = None
     date: str = ""
+
+    @property
+    def known(self) -> Known:
+        """A published figure is a measured one; what a person's own file states is assumed."""
+        return "measured" if self.date else "assumed"
 
 
 class Accelerator(NamedTuple):
@@ -77,6 +83,18 @@ class Accelerator(NamedTuple):
     def link_one_way(self) -> int | None:
         """Bytes a second that the links carry in one direction."""
         return None if self.link_bandwidth is None else self.link_bandwidth // 2
+
+    def known(self, cell: str) -> Known:
+        """How a figure of ``sources`` is known; ``visible`` falls back to ``memory``."""
+        source = self.sources.get(cell)
+        if source is None and cell == "visible":
+            source = self.sources.get("memory")
+        return "derived" if source is None else source.known
+
+    def known_peak(self, dtype: str) -> Known:
+        """How a format's peak is known."""
+        plain = str(dtype).lower()
+        return self.known(f"peaks.{_SAME.get(plain, plain)}")
 
     def has(self, dtype: str) -> bool:
         """Whether a peak is known for a format."""
@@ -110,11 +128,14 @@ def find(name: str, files: Iterable[str | Path] = ()) -> Accelerator:
 
     Raises ``InputError`` for an unknown name (with the nearest) or a broken file.
     """
+    if not isinstance(name, str):
+        raise InputError(f"gpu = {name}: must be a name; paramcalc hardware lists them")
     wanted = key(name)
-    for unit in _given(files):
-        if wanted in _keys(unit):
+    spelled = name.strip()[:1].isalnum()  # =h100 is a formula, -h100 an option
+    for unit in given(files):
+        if spelled and wanted in _keys(unit):
             return unit
-    path = _index().get(wanted)
+    path = _index().get(wanted) if spelled else None
     if path is not None:
         return next(unit for unit in _shipped(path) if wanted in _keys(unit))
     raise InputError(
@@ -128,7 +149,7 @@ def all(files: Iterable[str | Path] = ()) -> list[Accelerator]:
 
     Raises ``InputError`` for a broken file.
     """
-    own = _given(files)
+    own = given(files)
     taken = {key(unit.name) for unit in own}
     shipped = [unit for path in _paths() for unit in _shipped(path)]
     return own + [unit for unit in shipped if key(unit.name) not in taken]
@@ -160,8 +181,11 @@ def _shipped(path: Path) -> tuple[Accelerator, ...]:
     return tuple(read(path))
 
 
-def _given(files: Iterable[str | Path]) -> list[Accelerator]:
-    """Return what a person's files state; what they extend comes from the catalogue."""
+def given(files: Iterable[str | Path]) -> list[Accelerator]:
+    """Return what a person's files state; what they extend comes from the catalogue.
+
+    Raises ``InputError`` for a broken file.
+    """
     found: list[Accelerator] = []
     for file in files:
         from paramcalc.deploy.hardware_file import read

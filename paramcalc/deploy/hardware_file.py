@@ -27,7 +27,7 @@ _AMOUNT = re.compile(
     r"((?:[0-9]{1,3}(?:,[0-9]{3}){1,8}|[0-9]{1,40})(?:\.[0-9]{1,40})?)"
     r" ?(?:([kKMGTP])(i?))?(?:B|B/s|FLOP/s|OP/s)?"
 )
-_DOLLARS = re.compile(r"\$?([0-9]{1,12}(?:\.[0-9]{1,40})?)")
+_DOLLARS = re.compile(r"\$?((?:[0-9]{1,3}(?:,[0-9]{3}){1,3}|[0-9]{1,12})(?:\.[0-9]{1,40})?)")
 _POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
 _LEAST = 10**8
 """Of bytes, bytes a second and FLOP/s: less is a number whose unit was left out."""
@@ -53,7 +53,7 @@ def amount(field: str, value: object) -> int:
 def micro_dollars(value: object) -> int:
     """Return dollars, typed as a decimal, as micro-dollars. Raises ``ValueError`` with one line."""
     found = None if isinstance(value, bool) else _DOLLARS.fullmatch(str(value).strip())
-    exact = Fraction(found[1]) * MICRO if found else None
+    exact = Fraction(found[1].replace(",", "")) * MICRO if found else None
     if exact is None or exact.denominator != 1 or not 0 < exact <= 10**6 * MICRO:
         rule = "must be dollars above 0, to the millionth"
         fail("price_per_hour", shown(value), rule, "write it as 2.49")

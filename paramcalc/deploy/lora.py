@@ -15,6 +15,7 @@ from paramcalc.errors import InputError
 from paramcalc.ledger import LayerRows, Ledger, Operation, Row, Shard, Tensor
 from paramcalc.numbers import Num
 from paramcalc.quantities import flops
+from paramcalc.quantities.asked import whole
 
 ALL = "all-linear"
 READS_INPUT = ("q", "k", "v", "kv", "q_down", "kv_down", "gate", "up", "router")
@@ -40,23 +41,53 @@ def candidates(ledger: Ledger) -> list[str]:
 def adapters(ledger: Ledger, lora: Lora) -> Ledger:
     """Return the adapters as a ledger whose layers are those of the model.
 
-    Raises ``InputError`` for a rank below 1 and for a target that no matrix has.
+    Raises ``InputError`` for a rank below 1 or above a side of a targeted matrix, for no target,
+    and for one that no matrix has.
     """
-    if type(lora.rank) is int and lora.rank < 1:
-        raise InputError(f"lora_rank = {lora.rank}: must be at least 1; raise it")
-    names = candidates(ledger)
-    for target in lora.targets:
-        if not any(_meant(name, target) for name in names):
-            known = ", ".join(dict.fromkeys(name.rpartition(".")[2] for name in names))
-            raise InputError(
-                f"lora_targets = {target}: no such matrix in this model; take {known or 'none'}"
-                f" or {ALL}"
-            )
+    _check_targets(candidates(ledger), lora.targets)
+    _check_rank(ledger, lora)
     kinds = [
         kind._replace(rows=tuple(a for row in kind.rows for a in _pair(row, lora)))
         for kind in ledger.layers
     ]
     return Ledger.of((), kinds)
+
+
+def _check_targets(names: list[str], targets: tuple[str, ...]) -> None:
+    if not names:
+        raise InputError("lora_targets: this model has no matrix to adapt; train it whole")
+    if not targets or isinstance(targets, str):
+        raise InputError(
+            f"lora_targets = {targets or 'none'}: must be a list of one or more; as {ALL}"
+        )
+    for target in targets:
+        if not any(_meant(name, target) for name in names):
+            known = ", ".join(dict.fromkeys(name.rpartition(".")[2] for name in names))
+            raise InputError(
+                f"lora_targets = {target}: no such matrix in this model; take {known} or {ALL}"
+            )
+
+
+def _check_rank(ledger: Ledger, lora: Lora) -> None:
+    """A product of rank r has at most the rank of its smaller side; symbols and arrays pass."""
+    if isinstance(lora.rank, int | float | str):
+        whole("lora_rank", lora.rank, 1)
+    sides = [
+        (min(row.shape), row)
+        for kind in ledger.layers
+        for row in kind.rows
+        if isinstance(row, Tensor) and _is_target(row, lora)
+        if all(type(side) is int for side in (lora.rank, *row.shape))
+    ]
+    if not sides:
+        return
+    smallest, row = min(sides, key=lambda pair: pair[0])
+    if lora.rank > smallest:
+        shape = " x ".join(f"{side:,}" for side in row.shape)
+        raise InputError(
+            f"lora_rank = {lora.rank:,}: must be at most the smaller side of {row.name}, {shape};"
+            " lower it"
+        )
 
 
 def training(ledger: Ledger, lora: Lora, n: Num) -> Num:

@@ -12,6 +12,7 @@ T are the tokens whose assignments are counted together: a group, a micro-batch 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -21,6 +22,7 @@ from paramcalc.deploy.figures import MICRO
 from paramcalc.errors import InputError
 from paramcalc.ledger import LayerRows, Ledger, Tensor
 from paramcalc.numbers import ONE, Num, ceil_div, fixed_power, maximum
+from paramcalc.quantities.asked import whole
 
 BLOCK = 128
 """Rows of a block in MegaBlocks (arXiv:2211.15841 section 5.1: 128 x 128)."""
@@ -30,6 +32,8 @@ DRAWS = 16
 """Batches drawn for what has no closed form: the largest load."""
 MOST_EXPERTS = 4096
 MOST_FACTOR = 10**6
+LEAST_FACTOR = Fraction(1, MICRO)
+MOST_SEED = 2**63 - 1
 MILLIONTHS = "millionths"
 """Unit of a ratio; a share's is ppm."""
 
@@ -109,7 +113,12 @@ def experts_touched(n_experts: int, top_k: int, tokens: int) -> Fraction:
 
     Each token takes k distinct experts at random. It is what a decode step of T tokens reads from
     memory. The fraction has T log2 E bits; ``expected_experts`` is for many tokens and arrays.
+    Raises ``InputError`` for no experts, more choices than experts, or fewer than no tokens.
     """
+    whole("n_experts", n_experts, 1)
+    whole("tokens", tokens, 0)
+    if whole("top_k", top_k, 0) > n_experts:
+        raise InputError(f"top_k = {top_k}: must be at most n_experts = {n_experts}; lower it")
     return n_experts * (1 - Fraction(n_experts - top_k, n_experts) ** tokens)
 
 
@@ -135,21 +144,32 @@ def check(experts: Experts, batch: Batch) -> None:
     n = experts.n_experts
     if n > MOST_EXPERTS:
         raise InputError(f"n_experts = {n:,}: at most {MOST_EXPERTS:,} are routed here; lower it")
-    if not 1 <= batch.tokens <= moe_routing.MOST_TOKENS:
-        most = f"{moe_routing.MOST_TOKENS:,}"
-        raise InputError(f"tokens = {batch.tokens}: must be from 1 to {most}; change it")
-    if batch.factor is not None and not 0 < batch.factor <= MOST_FACTOR:
-        raise InputError(
-            f"capacity_factor = {float(batch.factor):g}: must be above 0 and at most"
-            f" {MOST_FACTOR:,}; change it, or write none to drop nothing"
-        )
-    for name, size, fewest in (("block", batch.block, 1), ("min_capacity", batch.least, 0)):
-        if not fewest <= size <= moe_routing.MOST_TOKENS:
-            raise InputError(
-                f"{name} = {size}: must be from {fewest} to {moe_routing.MOST_TOKENS:,}; change it"
-            )
-    if batch.ep < 1 or n % batch.ep:
+    most = moe_routing.MOST_TOKENS
+    for name, size, fewest, limit in (
+        ("tokens", batch.tokens, 1, most),
+        ("block", batch.block, 1, most),
+        ("min_capacity", batch.least, 0, most),
+        ("ep", batch.ep, 1, MOST_EXPERTS),
+        ("seed", batch.seed, 0, MOST_SEED),
+    ):
+        if type(size) is not int:
+            raise InputError(f"{name} = {size}: must be a whole number; write one")
+        if not fewest <= size <= limit:
+            raise InputError(f"{name} = {size}: must be from {fewest} to {limit:,}; change it")
+    if batch.factor is not None:
+        _check_factor(batch.factor)
+    if n % batch.ep:
         raise InputError(f"ep = {batch.ep}: must divide the {n} experts; change it")
+
+
+def _check_factor(factor: Fraction) -> None:
+    if isinstance(factor, bool) or not isinstance(factor, int | Fraction):
+        raise InputError(f"capacity_factor = {factor}: must be a Fraction; as Fraction(5, 4)")
+    if not LEAST_FACTOR <= factor <= MOST_FACTOR:
+        raise InputError(
+            f"capacity_factor = {float(factor):g}: must be from 0.000001 to {MOST_FACTOR:,}; change"
+            " it, or write none to drop nothing"
+        )
 
 
 class Routing(NamedTuple):
@@ -237,9 +257,10 @@ def loads_of(experts: Experts, batch: Batch, capacity: int, routing: Routing) ->
             None,
         )
     dropped = rows = touched = Fraction(0)
-    for share in sorted(set(routing.shares)):
-        times = routing.shares.count(share)
-        parts = moe_routing.expected(batch.tokens, share, over, blocks, bool)
+    counted = Counter(routing.shares)
+    moe_routing.check_work(batch.tokens, counted, batch.block)
+    for share, times in counted.items():
+        parts = moe_routing.expected_loads(batch.tokens, share, capacity, batch.block, len(counted))
         dropped += times * parts[0]
         rows += times * parts[1]
         touched += times * parts[2]

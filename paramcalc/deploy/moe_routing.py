@@ -10,24 +10,37 @@ for even shares makes each set of k experts as likely as any other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from fractions import Fraction
 from itertools import accumulate
+from math import isqrt
 
 from paramcalc.errors import InputError
+from paramcalc.numbers import ceil_div
 
 EXACT_BITS = 1 << 14
 """Up to so many bits a weight of the distribution is an exact integer, expectations exact."""
+_ALL_BITS = 1 << 17
+"""The same of all experts together, whose expectations are added up."""
 SCALE_BITS = 160
 """Above that the weight of the most likely load is 2^160 and all others are rounded down to
 integers; expectations are then within 2^-60 of a token (for at most ``MOST_TOKENS``)."""
 _RESULT = 1 << 64
+WIDE = 16
+"""Standard deviations beyond which no load is looked at, where there are many tokens."""
+LEAST_DEVIATION = 100
+"""From here on that is so: exp(-16^2 / 2 / (1 + 16 / 300)) is 2^-175."""
+FLAT = 3
+MOST_LOADS = 6 * 10**6
+"""That are added up: two seconds."""
 MOST_TOKENS = 1 << 26
 """Tokens of one batch: 67 million, above any batch that was published."""
 MOST_SKEW = 10
 
 _UNIT_BITS = 40
 _ORDERS = 64
+_PLACES = 1 << 20
+"""Of choices that are looked up for a batch: many experts share fewer orders."""
 
 
 def even(n_experts: int, top_k: int) -> tuple[Fraction, ...]:
@@ -67,18 +80,73 @@ def shares(weights: Sequence[Fraction | int], top_k: int) -> tuple[Fraction, ...
     )
 
 
-def expected(tokens: int, share: Fraction, *values: Callable[[int], int]) -> tuple[Fraction, ...]:
+def expected(
+    tokens: int, share: Fraction, *values: Callable[[int], int], among: int = 1
+) -> tuple[Fraction, ...]:
     """Return the expectation of each function of an expert's load, Binomial(tokens, share).
 
-    Exact where the weights stay under ``EXACT_BITS`` bits, else to ``SCALE_BITS``.
+    Exact where the weights stay under ``EXACT_BITS`` bits (fewer ``among`` many shares), else to
+    ``SCALE_BITS``.
     """
-    exact = tokens * share.denominator.bit_length() <= EXACT_BITS
+    bits = min(EXACT_BITS, _ALL_BITS // among)
+    exact = tokens * share.denominator.bit_length() <= bits
     first, weights = _distribution(tokens, share, exact)
     total = sum(weights)
     sums = [sum(value(first + i) * w for i, w in enumerate(weights)) for value in values]
     if exact:
         return tuple(Fraction(s, total) for s in sums)
     return tuple(Fraction((s * _RESULT + total // 2) // total, _RESULT) for s in sums)
+
+
+def expected_loads(
+    tokens: int, share: Fraction, capacity: int, block: int, among: int = 1
+) -> tuple[Fraction, Fraction, Fraction]:
+    """Return what an expert is expected to drop over its ``capacity``, its rows in whole blocks,
+    and the chance of a token, as ``expected`` does.
+
+    Many tokens are not added up load by load. With a standard deviation s, a load off its mean by
+    ``WIDE`` s has a chance below 2^-170 (Bernstein), so that it is 0 or over capacity or neither
+    for certain. Where a load in its block falls is even, to B exp(-8 s^2 / B^2) at most (the
+    binomial's characteristic function at multiples of 2 pi / B): with s at ``FLAT`` blocks
+    rounding up adds (B - 1) / 2 on average, to 2^-80.
+    """
+    mean = tokens * share
+    variance = mean * (1 - share)
+    if not _is_wide(variance, block):
+        dropped, rows, touched = expected(
+            tokens,
+            share,
+            lambda load: max(0, load - capacity),
+            lambda load: ceil_div(load, block) * block,
+            bool,
+            among=among,
+        )
+        return dropped, rows, touched
+    over = mean - capacity
+    if over * over < WIDE**2 * variance:
+        (dropped,) = expected(tokens, share, lambda load: max(0, load - capacity))
+    else:
+        dropped = max(over, Fraction(0))
+    return dropped, mean + Fraction(block - 1, 2), Fraction(1)
+
+
+def _is_wide(variance: Fraction, block: int) -> bool:
+    return variance >= max(LEAST_DEVIATION, FLAT * block) ** 2
+
+
+def check_work(tokens: int, shares: Collection[Fraction], block: int) -> None:
+    """Raise ``InputError`` where ``expected_loads`` of so many different shares takes too long."""
+    variances = [tokens * share * (1 - share) for share in shares]
+    loads = sum(
+        min(tokens, 2 * WIDE * (isqrt(int(variance)) + 1))
+        for variance in variances
+        if not _is_wide(variance, block)
+    )
+    if loads > MOST_LOADS:
+        raise InputError(
+            f"tokens = {tokens:,}: {loads:,} loads of {len(shares):,} unequal experts would be"
+            " added up; lower it or --block"
+        )
 
 
 def _distribution(tokens: int, share: Fraction, exact: bool) -> tuple[int, list[int]]:
@@ -111,9 +179,9 @@ def _distribution(tokens: int, share: Fraction, exact: bool) -> tuple[int, list[
 def draw(tokens: int, shares: Sequence[Fraction], seed: int, draws: int) -> list[list[int]]:
     """Return the loads of every expert in ``draws`` batches; each batch's loads sum to T k.
 
-    Up to 64 orders of the experts are drawn a batch, each for an equal part of its tokens: every
-    load stays Binomial(T, share), and only how two experts' loads hang together is coarser. The
-    same seed gives the same loads under the same NumPy.
+    Up to 64 orders of the experts (fewer of thousands) are drawn a batch, each for an equal part of
+    its tokens: every load stays Binomial(T, share), and only how two experts' loads hang together
+    is coarser. The same seed gives the same loads under the same NumPy.
     """
     import numpy as np
 
@@ -122,7 +190,7 @@ def draw(tokens: int, shares: Sequence[Fraction], seed: int, draws: int) -> list
     sizes = np.diff(np.array([0, *bounds], dtype=np.int64))
     steps = np.arange(1, bounds[-1] // unit + 1, dtype=np.int64) * unit
     rng = np.random.default_rng(seed)
-    orders = min(tokens, _ORDERS)
+    orders = max(1, min(tokens, _ORDERS, _PLACES // (len(sizes) * max(1, len(steps)))))
     found = []
     for _ in range(draws):
         loads = np.zeros(len(sizes), dtype=np.int64)

@@ -15,7 +15,7 @@ the same folds that count the whole model. Rules:
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from paramcalc.errors import InputError
 from paramcalc.layout import is_literal
@@ -64,9 +64,11 @@ class Layout(NamedTuple):
 
 def check(ledger: Ledger, layout: Layout) -> None:
     """Raise ``InputError`` with one line where a layout cannot hold a model; ints only."""
-    for name in ("tp", "pp", "ep", "dp", "cp", "etp"):
+    for name in ("tp", "pp", "ep", "dp", "cp", "etp", "vocab_multiple"):
         size = getattr(layout, name)
-        if size is not None and (type(size) is not int or size < 1):
+        if size is None and name == "etp":
+            continue
+        if type(size) is not int or size < 1:
             raise InputError(f"{name} = {size}: must be a whole number of at least 1; raise it")
     layers = sum(kind.n_layers for kind in ledger.layers)
     if layout.pp > max(layers, 1):
@@ -74,8 +76,9 @@ def check(ledger: Ledger, layout: Layout) -> None:
             f"pp = {layout.pp}: there are {layers} layers, and a stage needs one; lower it"
         )
     tensors = [row for row in _once(ledger) if isinstance(row, Tensor)]
-    if layout.ep > 1 and not any(row.shard.startswith("expert") for row in tensors):
-        raise InputError(f"ep = {layout.ep}: the model has no experts; leave it out")
+    for name, size in (("ep", layout.ep), ("etp", layout.etp or 1)):
+        if size > 1 and not any(row.shard.startswith("expert") for row in tensors):
+            raise InputError(f"{name} = {size}: the model has no experts; leave it out")
     stage = layout.tp * layout.dp * layout.cp
     if stage % (layout.ep * layout.expert_tp):
         raise InputError(
@@ -192,22 +195,27 @@ def partition(layers: int, pp: int) -> list[int]:
 
 
 def stages(ledger: Ledger, layout: Layout) -> list[Ledger]:
-    """Return the ledger of each pipeline stage, first stage first, not yet sharded."""
+    """Return the ledger of each pipeline stage, first stage first, not yet sharded.
+
+    Stages that hold the same layers have one ``rows``, so that who asks for each can count once.
+    """
     if layout.pp == 1:
         return [ledger]
-    total = sum(kind.n_layers for kind in ledger.layers)
-    bounds, start = [], 0
-    for size in partition(total, layout.pp):
-        bounds.append((start, start + size))
+    stacks, start, found = list(_stacks(ledger)), 0, []
+    alike: dict[tuple[object, ...], Ledger] = {}
+    for number, size in enumerate(partition(sum(len(s) for _, s, _ in stacks), layout.pp)):
+        layers = _layers(stacks, start, start + size)
         start += size
-    return [
-        _stage(ledger, span, number == 0, number == layout.pp - 1)
-        for number, span in enumerate(bounds)
-    ]
+        ends = (number == 0, number == layout.pp - 1)
+        key = (*ends, *((kind.stack, kind.label, kind.n_layers) for kind in layers))
+        if key not in alike:
+            alike[key] = Ledger.of(_outer(ledger, *ends), layers)
+        found.append(alike[key]._replace(layers=layers))
+    return found
 
 
-def _stage(ledger: Ledger, span: tuple[int, int], first: bool, last: bool) -> Ledger:
-    """The layers of a span, with what stands before the first stage and after the last."""
+def _outer(ledger: Ledger, first: bool, last: bool) -> list[Row]:
+    """What stands before the first stage's layers and after the last's."""
     outer: list[Row] = []
     for row in ledger.outer:
         early = isinstance(row, Tensor) and row.role in ("embedding", "position", "tower")
@@ -217,21 +225,44 @@ def _stage(ledger: Ledger, span: tuple[int, int], first: bool, last: bool) -> Le
         if isinstance(row, Tensor) and row.role == "head" and _tied(row):
             row = row._replace(copies=1, active=1)
         outer.append(row)
-    kinds, offset = [], 0
+    return outer
+
+
+_Kinds: TypeAlias = list[tuple[int, int, LayerRows]]
+"""Kinds of layers, each with the first layer of it and what follows the last."""
+
+
+def _stacks(ledger: Ledger) -> Iterator[tuple[int, range, _Kinds]]:
+    """Each stack: what its own layer numbers are ahead of the model's, the model's, its kinds."""
+    offset = 0
     for stack in dict.fromkeys(kind.stack for kind in ledger.layers):
         own = [kind for kind in ledger.layers if kind.stack == stack]
-        low = min(first for kind in own for first, _, _ in kind.ranges)
-        for kind in own:
-            ranges = tuple(
-                clipped
-                for part in kind.ranges
-                if (clipped := _clip(part, span[0] - offset + low, span[1] - offset + low))
-            )
+        end = offset + sum(kind.n_layers for kind in own)
+        ends = [
+            (min(part[0] for part in kind.ranges), max(part[1] for part in kind.ranges), kind)
+            for kind in own
+        ]
+        yield min(first for first, _, _ in ends) - offset, range(offset, end), ends
+        offset = end
+
+
+def _layers(
+    stacks: list[tuple[int, range, _Kinds]], start: int, stop: int
+) -> tuple[LayerRows, ...]:
+    """The kinds of the layers from ``start`` to before ``stop``, each with its own of them."""
+    kinds = []
+    for ahead, layers, own in stacks:
+        if start >= layers.stop or stop <= layers.start:
+            continue
+        for first, end, kind in own:
+            if first >= stop + ahead or end <= start + ahead:
+                continue
+            parts = (_clip(part, start + ahead, stop + ahead) for part in kind.ranges)
+            ranges = tuple(part for part in parts if part)
             count = sum(len(range(*part)) for part in ranges)
             if count:
                 kinds.append(kind._replace(ranges=ranges, n_layers=count))
-        offset += sum(kind.n_layers for kind in own)
-    return Ledger.of(outer, kinds)
+    return tuple(kinds)
 
 
 def _tied(row: Tensor) -> bool:

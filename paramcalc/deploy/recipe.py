@@ -8,6 +8,7 @@ from typing import NamedTuple, TypeVar, get_args
 from paramcalc import formats
 from paramcalc.deploy import optimizers, schedule
 from paramcalc.deploy.activations.megatron import Recompute
+from paramcalc.deploy.activations.megatron import check as check_kind
 from paramcalc.deploy.activations.tensors import Attention
 from paramcalc.deploy.lora import Lora
 from paramcalc.deploy.optimizers import Optimizer
@@ -15,6 +16,7 @@ from paramcalc.deploy.parallel import Layout
 from paramcalc.deploy.schedule import Schedule
 from paramcalc.errors import InputError
 from paramcalc.model import Model
+from paramcalc.quantities.asked import whole
 
 WEIGHTS = {"bf16": 16, "fp16": 16, "fp32": 32}
 """Bits of trained weights; activations stay 16 bits wide (autocast) with fp32 ones."""
@@ -24,6 +26,8 @@ MOST_SEQ = 8192
 """Tokens of a sequence where nobody states them, if the model's context is longer."""
 FULL = 4
 """Microbatches for each pipeline stage where nobody states a batch."""
+MOST = {"micro_batch": 10**6, "global_batch": 10**9, "seq": 10**9, "reserve": 10**15}
+"""Of settings that are counts: far above any run, and small enough to be shown."""
 
 
 class Recipe(NamedTuple):
@@ -60,7 +64,7 @@ class Recipe(NamedTuple):
     @property
     def gradient_dtype(self) -> str:
         """The format of gradients: that of the weights unless stated."""
-        return self.grad_dtype or self.weight_dtype
+        return self.weight_dtype if self.grad_dtype is None else self.grad_dtype
 
     @property
     def has_master(self) -> bool:
@@ -86,14 +90,22 @@ class Recipe(NamedTuple):
 def check(recipe: Recipe, model: Model, layout: Layout) -> None:
     """Raise ``InputError`` with one line where settings do not go together."""
     r = recipe
+    _check_types(r)
     pick("dtype", r.dtype, WEIGHTS)
     pick("grad_dtype", r.gradient_dtype, GRADIENTS)
-    if r.zero not in (0, 1, 2, 3):
+    check_kind(r.recompute)
+    pick("attention", r.attention, ATTENTION)
+    if type(r.zero) is not int or r.zero not in (0, 1, 2, 3):
         raise InputError(f"zero = {r.zero}: must be 0, 1, 2 or 3; use one")
-    for name in ("micro_batch", "global_batch", "seq"):
+    for name, most in MOST.items():
         value = getattr(r, name)
-        if value is not None and value < 1:
-            raise InputError(f"{name} = {value}: must be at least 1; raise it")
+        if value is None and name != "micro_batch":
+            continue
+        if whole(name, value, 0 if name == "reserve" else 1) > most:
+            raise InputError(f"{name} = {value:,}: must be at most {most:,}; lower it")
+    if r.master and r.weight_dtype == "fp32":
+        what = "weights" if r.lora is None else "adapters"
+        raise InputError(f"master = true: fp32 {what} need no fp32 copy; leave it out")
     one = layout.dp * r.micro_batch
     if r.global_batch is not None and r.global_batch % one:
         near = -(-r.global_batch // one) * one
@@ -107,11 +119,27 @@ def check(recipe: Recipe, model: Model, layout: Layout) -> None:
     if layout.cp > 1 and r.attention != "flash":
         raise InputError(f"cp = {layout.cp}: needs flash attention; leave --attention out")
     replicas = layout.dp * layout.cp
-    if r.shard_over is not None and (r.shard_over < 1 or replicas % r.shard_over):
-        raise InputError(f"shard_over = {r.shard_over}: must divide dp x cp = {replicas}")
+    if r.shard_over is not None:
+        if r.zero == 0:
+            raise InputError(f"shard_over = {r.shard_over}: ZeRO 0 divides nothing; raise zero")
+        if replicas % whole("shard_over", r.shard_over, 1):
+            raise InputError(f"shard_over = {r.shard_over}: must divide dp x cp = {replicas}")
     if r.lora is not None:
         formats.find(r.base_dtype)
+        if r.dtype != "bf16":
+            raise InputError(f"dtype = {r.dtype}: adapters are fp32; leave it out")
     schedule.check(r.schedule, model.ledger, layout.pp, r.microbatches(layout))
+
+
+def _check_types(r: Recipe) -> None:
+    for name, found, kind, example in (
+        ("optimizer", r.optimizer, Optimizer, "optimizers.find('adamw')"),
+        ("schedule", r.schedule, Schedule, "Schedule('1f1b')"),
+        ("lora", Lora(1) if r.lora is None else r.lora, Lora, "Lora(16)"),
+    ):
+        if not isinstance(found, kind):
+            raise InputError(f"{name} = {found}: must be of its own type; as {example}")
+    whole("virtual", r.schedule.chunks, 1)
 
 
 Name = TypeVar("Name", bound=str)

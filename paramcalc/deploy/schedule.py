@@ -19,7 +19,7 @@ from typing import Literal, NamedTuple, TypeAlias, get_args
 from paramcalc.deploy import parallel
 from paramcalc.deploy.parallel import Layout
 from paramcalc.errors import InputError
-from paramcalc.ledger import Ledger
+from paramcalc.ledger import LayerRows, Ledger
 
 Kind: TypeAlias = Literal["gpipe", "1f1b", "interleaved"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -72,11 +72,20 @@ def stages(schedule: Schedule, ledger: Ledger, layout: Layout) -> list[Ledger]:
     parts = parallel.stages(ledger, layout._replace(pp=pp * v))
     if v == 1:
         return parts
-    return [_joined([parts[chunk * pp + stage] for chunk in range(v)]) for stage in range(pp)]
+    alike: dict[tuple[int, ...], Ledger] = {}  # as in parallel.stages
+    found = []
+    for stage in range(pp):
+        chunks = [parts[chunk * pp + stage] for chunk in range(v)]
+        key = tuple(id(part.rows) for part in chunks)
+        if key not in alike:
+            alike[key] = _joined(chunks)
+        found.append(alike[key]._replace(layers=_kinds(chunks)))
+    return found
 
 
 def _joined(parts: list[Ledger]) -> Ledger:
-    return Ledger.of(
-        (row for part in parts for row in part.outer),
-        (kind for part in parts for kind in part.layers),
-    )
+    return Ledger.of((row for part in parts for row in part.outer), _kinds(parts))
+
+
+def _kinds(parts: list[Ledger]) -> tuple[LayerRows, ...]:
+    return tuple(kind for part in parts for kind in part.layers)

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from paramcalc import formats
 from paramcalc.deploy import roofline
+from paramcalc.deploy.arithmetic import leaves_some, sixteen
 from paramcalc.deploy.figures import MICRO
 from paramcalc.deploy.fit import MOST_TOKENS, Deployment, Load, last
 from paramcalc.deploy.hardware import Accelerator
@@ -18,8 +19,8 @@ from paramcalc.deploy.parallel import Layout
 from paramcalc.deploy.roofline import Machine, Step
 from paramcalc.errors import InputError
 from paramcalc.formats import AnyFormat
-from paramcalc.formats.mixed import Mixed
 from paramcalc.numbers import Num, ceil_div
+from paramcalc.quantities.asked import whole
 
 HOUR = 3_600 * 10**9
 """Nanoseconds."""
@@ -31,13 +32,18 @@ def machine(
 ) -> Machine:
     """Return a GPU as the roofline sees it, in the arithmetic of a format of weights.
 
-    What the format leaves in 16 bits is multiplied at the rate of BF16 or FP16. Raises
-    ``InputError`` where the GPU has no such arithmetic, or is too slow to be counted.
+    ``hop`` is in nanoseconds. What the format leaves in 16 bits is multiplied at the rate of BF16
+    or FP16. Raises ``InputError`` where the GPU has no such arithmetic (``lack``), or is too slow
+    to be counted, and for shares that are no whole percents from 1 to 100.
     """
+    for name, share in (("flops_percent", flops_percent), ("bandwidth_percent", bandwidth_percent)):
+        if whole(name, share, 1) > 100:
+            raise InputError(f"{name} = {share}: must be at most 100; lower it")
+    whole("hop", hop, 0)
     peak = gpu.peak(formats.compute_format(fmt, gpu.peaks) if gpu.peaks else fmt.name)
     plain = None
-    if not isinstance(fmt, Mixed) and fmt.covers != "all":
-        plain = _rate(gpu, "peak", gpu.peak(_sixteen(gpu, fmt)), 10**9)
+    if leaves_some(fmt):
+        plain = _rate(gpu, "peak", gpu.peak(sixteen(gpu, fmt)), 10**9)
     link = gpu.link_one_way
     return Machine(
         _rate(gpu, "bandwidth", gpu.bandwidth, 10**6),
@@ -47,17 +53,6 @@ def machine(
         flops_percent,
         hop,
         plain,
-    )
-
-
-def _sixteen(gpu: Accelerator, fmt: AnyFormat) -> str:
-    """The 16-bit arithmetic of a GPU. Raises ``InputError``."""
-    for name in ("bf16", "fp16"):
-        if gpu.has(name):
-            return name
-    raise InputError(
-        f"dtype = {fmt.name}: leaves tensors in 16 bits, and no such peak is known for {gpu.name};"
-        " state one in a file of your own (--hardware)"
     )
 
 
@@ -99,7 +94,7 @@ class Service:
                 " take a decoder"
             )
         for name, size in work._asdict().items():
-            if not 1 <= size <= MOST_TOKENS:
+            if whole(name, size, 1) > MOST_TOKENS:
                 raise InputError(f"{name} = {size:,}: must be from 1 to {MOST_TOKENS:,}; change it")
         self.deployment = deployment
         self.gpu = gpu

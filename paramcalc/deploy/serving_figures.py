@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from paramcalc.deploy.exchange import spreads
-from paramcalc.deploy.figures import MICRO, Figure, Group
+from paramcalc.deploy.figures import Figure, Group, exact_dollars
 from paramcalc.deploy.serving import SECOND, Service, bound
 from paramcalc.numbers import ceil_div
 
@@ -34,7 +34,7 @@ def _time(key: str, label: str, nanoseconds: int, why: str) -> Figure:
 def _cost(s: Service, key: str, label: str, value: int | None) -> Figure:
     """A cost rests on assumed times; without a price there is none."""
     price = s.gpu.price_per_hour_micro
-    why = "no price: --price" if price is None else f"${price / MICRO:,.2f} a GPU-hour"
+    why = "no price: --price" if price is None else f"${exact_dollars(price)} a GPU-hour"
     return Figure(key, label, value, "microdollars", "assumed", why)
 
 

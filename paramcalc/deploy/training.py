@@ -1,15 +1,11 @@
 """Memory of training: what one GPU of each pipeline stage holds, byte by byte.
 
-Model states are folds over the tensors that ``parallel.shard`` leaves on a GPU; ZeRO (Rajbhandari
-et al., arXiv:1910.02054, section 5) divides them evenly over its ranks, optimizer states from
-stage 1, gradients from 2, weights from 3. Experts are divided over the ranks that hold the same
-ones: dp x tp x cp / (ep x etp). Activations are those of ``activations.kept``, for every
-microbatch in flight. Not counted: temporary tensors, fragmentation, communication buffers.
+Model states are those of ``training_states``. Activations are those of ``activations.kept``, for
+every microbatch in flight. Not counted: temporary tensors, fragmentation, communication buffers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import NamedTuple
 
@@ -17,9 +13,9 @@ from paramcalc import formats
 from paramcalc.deploy import activations, lora, parallel, recipe, schedule
 from paramcalc.deploy.activations import Activations, Kept
 from paramcalc.deploy.engine import Engine
-from paramcalc.deploy.optimizers import state_bytes
 from paramcalc.deploy.parallel import Layout
 from paramcalc.deploy.recipe import Recipe
+from paramcalc.deploy.training_states import Ranks, States, ranks, states
 from paramcalc.ledger import LayerRows, Ledger, Tensor
 from paramcalc.model import Model
 from paramcalc.numbers import Num, ceil_div
@@ -29,28 +25,6 @@ GATHERED = 2
 """Units whose weights are whole at once under ZeRO 3 and FSDP: one at work, one fetched ahead."""
 FIRST = ("embedding", "positions", "encoder", "relative_positions")
 """What the names of activations before the first layer start with."""
-
-
-class Ranks(NamedTuple):
-    """GPUs that share out model states: of experts, and of everything else."""
-
-    dense: Num
-    experts: Num
-
-
-class States(NamedTuple):
-    """Bytes of model states on one GPU; ``frozen`` weights take no gradient."""
-
-    weights: Num
-    frozen: Num
-    gradients: Num
-    master: Num
-    optimizer: Num
-
-    @property
-    def total(self) -> Num:
-        """All of them."""
-        return sum(self)
 
 
 class Stage(NamedTuple):
@@ -77,50 +51,20 @@ class Stage(NamedTuple):
         return self.states.total + self.gathered + self.activations + self.reserve
 
 
-def ranks(layout: Layout, shard_over: int | None = None) -> Ranks:
-    """Return how many GPUs share out the states; ``shard_over`` limits it (hybrid sharding)."""
-    dense = layout.dp * layout.cp
-    experts = dense * layout.tp // (layout.ep * layout.expert_tp)
-    if shard_over is None:
-        return Ranks(dense, experts)
-    return Ranks(shard_over, min(shard_over, experts))
+class _Share(NamedTuple):
+    """What a GPU of a stage holds whatever the number of passes in flight, in bytes: ``inside`` the
+    layers for one pass, ``first`` before and ``last`` after them, ``again`` for the layer that is
+    computed again."""
 
-
-def states(
-    trained: Iterable[Tensor], how: Recipe, over: Ranks, frozen: Iterable[tuple[Tensor, Num]] = ()
-) -> States:
-    """Return the model states on one GPU that holds these tensors before ZeRO divides them.
-
-    ``frozen`` are tensors that are not trained, each with its bytes.
-    """
-    trained = list(trained)
-    bits = recipe.WEIGHTS[how.weight_dtype]
-    grad_bits = recipe.GRADIENTS[how.gradient_dtype]
-
-    def part(of: Callable[[Tensor], Num], stage: int) -> Num:
-        return _divided([(t, of(t)) for t in trained], over, how.zero >= stage)
-
-    return States(
-        part(lambda t: t.stored * bits // 8, 3),
-        _divided(frozen, over, how.zero >= 3),
-        part(lambda t: t.params * grad_bits // 8, 2),
-        part(lambda t: t.params * 4, 1) if how.has_master else 0,
-        part(lambda t: state_bytes(t, how.optimizer), 1),
-    )
-
-
-def _divided(sizes: Iterable[tuple[Tensor, Num]], over: Ranks, split: bool) -> Num:
-    """The sum of sizes on one rank, those of experts and of the rest shared out apart."""
-    dense: Num = 0
-    experts: Num = 0
-    for tensor, size in sizes:
-        if tensor.shard.startswith("expert"):
-            experts = experts + size
-        else:
-            dense = dense + size
-    if not split:
-        return dense + experts
-    return ceil_div(dense, over.dense) + ceil_div(experts, over.experts)
+    layers: int
+    parameters: int
+    trained: int
+    states: States
+    gathered: int
+    inside: int
+    again: int
+    first: int
+    last: int
 
 
 class Plan:
@@ -176,19 +120,38 @@ class Plan:
         )
 
     @cached_property
-    def stages(self) -> list[Stage]:
-        """One GPU of each pipeline stage, the first stage first."""
+    def _shares(self) -> list[_Share]:
+        """What does not change with the passes in flight, stage by stage; one object for those
+        that hold the same."""
         order = self.recipe.schedule
         whole = schedule.stages(order, self.model.ledger, self.layout)
         trained = (
             whole if self.recipe.lora is None else schedule.stages(order, self.trained, self.layout)
         )
-        return [self._stage(i, *parts) for i, parts in enumerate(zip(whole, trained, strict=True))]
+        known: dict[tuple[object, ...], _Share] = {}
+        found = []
+        for number, (ledger, learnt) in enumerate(zip(whole, trained, strict=True)):
+            # rows are one object where stages hold the same layers
+            key = (id(ledger.rows), id(learnt.rows), number == 0, number == self.layout.pp - 1)
+            if key not in known:
+                known[key] = self._share(number, ledger, learnt)
+            found.append(known[key])
+        return found
 
-    @property
+    @cached_property
+    def stages(self) -> list[Stage]:
+        """One GPU of each pipeline stage, the first stage first."""
+        return [self._stage(number, share) for number, share in enumerate(self._shares)]
+
+    @cached_property
     def busiest(self) -> Stage:
-        """The stage whose GPUs hold most."""
-        return max(self.stages, key=lambda stage: stage.total)
+        """The stage whose GPUs hold most. Of those that hold the same layers it is the first: no
+        later one has more passes in flight."""
+        first: dict[int, int] = {}
+        for number, share in enumerate(self._shares):
+            first.setdefault(id(share), number)
+        some = (self._stage(number, self._shares[number]) for number in first.values())
+        return max(some, key=lambda stage: stage.total)
 
     @property
     def need(self) -> int:
@@ -197,26 +160,64 @@ class Plan:
 
     def fits(self, capacity: int) -> bool:
         """Whether every GPU holds its part in so many bytes."""
-        return self.need <= capacity
+        return self.least <= capacity and self.need <= capacity
 
-    def _stage(self, number: int, whole: Ledger, trained: Ledger) -> Stage:
+    @cached_property
+    def undivided(self) -> States:
+        """The model states that one GPU would hold alone."""
+        return states(
+            self.trained.tensors, self.recipe, Ranks(1, 1), self._frozen(self.model.ledger)
+        )
+
+    @property
+    def least(self) -> int:
+        """Bytes below which ``need`` cannot be, found without looking at the stages: the mean of
+        the model states over all GPUs."""
+        s, zero, layout = self.undivided, self.recipe.zero, self.layout
+        inside = layout.pp * max(layout.tp, layout.ep * layout.expert_tp)
+        parts = ((s.weights + s.frozen, 3), (s.gradients, 2), (s.master + s.optimizer, 1))
+        return sum(
+            size // (layout.gpus if zero >= stage else min(inside, layout.gpus))
+            for size, stage in parts
+        )
+
+    def _frozen(self, ledger: Ledger) -> list[tuple[Tensor, Num]]:
+        """The tensors that are not trained, each with its bytes."""
+        if self.recipe.lora is None:
+            return []
+        return [(t, formats.tensor_bytes(t, self._base)) for t in ledger.tensors]
+
+    def _stage(self, number: int, share: _Share) -> Stage:
         r = self.recipe
-        own = parallel.sharded(whole, self.layout)
-        learnt = parallel.sharded(trained, self.layout)
-        frozen: list[tuple[Tensor, Num]] = []
-        if r.lora is not None:
-            frozen = [(t, formats.tensor_bytes(t, self._base)) for t in own.tensors]
         in_flight = r.schedule.in_flight(number, self.layout.pp, self.microbatches)
         return Stage(
             number,
+            share.layers,
+            share.parameters,
+            share.trained,
+            share.states,
+            share.gathered,
+            self._activations(share, in_flight),
+            in_flight,
+            Engine(reserve=r.reserve).reserve_bytes(self.layout.gpus),
+        )
+
+    def _share(self, number: int, whole: Ledger, trained: Ledger) -> _Share:
+        r = self.recipe
+        own = parallel.sharded(whole, self.layout)
+        learnt = parallel.sharded(trained, self.layout)
+        tp, sp = self.layout.tp, self.sequence_parallel
+        inside, again = self._inside(whole)
+        return _Share(
             sum(kind.n_layers for kind in whole.layers),
             params.total(own) + (params.total(learnt) if r.lora is not None else 0),
             params.total(learnt),
-            states(learnt.tensors, r, self.ranks, frozen),
+            states(learnt.tensors, self.recipe, self.ranks, self._frozen(own)),
             self._gathered(own, learnt),
-            self._activations(number, whole, in_flight),
-            in_flight,
-            Engine(reserve=r.reserve).reserve_bytes(self.layout.gpus),
+            inside,
+            again,
+            sum(t.rank_bytes(tp, sp) for t in self._outside(number, early=True)),
+            sum(t.rank_bytes(tp, sp) for t in self._outside(number, early=False)),
         )
 
     def _gathered(self, own: Ledger, learnt: Ledger) -> int:
@@ -236,9 +237,9 @@ class Plan:
             weights += max(base)
         return GATHERED * weights + gradients
 
-    def _activations(self, number: int, whole: Ledger, in_flight: int) -> int:
-        """Bytes of every pass in flight through the stage's layers, of what stands outside, and of
-        the one layer that is computed again."""
+    def _inside(self, whole: Ledger) -> tuple[int, int]:
+        """Bytes that one pass keeps in the stage's layers, and those of the layer that holds most
+        while it is computed again."""
         tp, sp = self.layout.tp, self.sequence_parallel
         kinds = {(kind.stack, kind.label): kind for kind in self.kept.layers}
         inside, again = 0, 0
@@ -247,13 +248,16 @@ class Plan:
             if kind is not None:
                 inside += rows.n_layers * (kind.bytes(tp, sp) + self._adapters(rows))
                 again = max(again, sum(t.rank_bytes(tp, sp) for t in kind.again))
+        return inside, again
+
+    def _activations(self, share: _Share, in_flight: int) -> int:
+        """Bytes of every pass in flight through the stage's layers, of what stands outside, and of
+        the one layer that is computed again."""
         order = self.recipe.schedule
         passes = ceil_div(in_flight, order.chunks)
-        first = sum(t.rank_bytes(tp, sp) for t in self._outside(number, early=True))
-        last = sum(t.rank_bytes(tp, sp) for t in self._outside(number, early=False))
         # the last stage turns round at once, unless every forward pass comes first
-        held = passes * first + (passes if order.kind == "gpipe" else 1) * last
-        return ceil_div(in_flight * inside, order.chunks) + held + again
+        held = passes * share.first + (passes if order.kind == "gpipe" else 1) * share.last
+        return ceil_div(in_flight * share.inside, order.chunks) + held + share.again
 
     def _adapters(self, rows: LayerRows) -> int:
         """Bytes between A and B of one layer's adapters, 16 bits wide."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from paramcalc.deploy import chinchilla
-from paramcalc.deploy.figures import MICRO, Figure, Group
+from paramcalc.deploy.figures import Figure, Group, exact_dollars
+from paramcalc.deploy.fitting import seen
 from paramcalc.deploy.recipe import Recipe
 from paramcalc.deploy.training import Plan, Stage
 from paramcalc.deploy.training_run import SECOND, Run
@@ -68,7 +69,8 @@ def stage_figures(plan: Plan, stage: Stage) -> tuple[Figure, ...]:
 
 def where(plan: Plan, stage: Stage) -> str:
     """Return which GPUs a stage's figures are of."""
-    return "each GPU" if plan.layout.pp == 1 else f"a GPU of stage {stage.number}"
+    pp = plan.layout.pp
+    return "each GPU" if pp == 1 else f"a GPU of stage {stage.number + 1:,} of {pp:,}"
 
 
 def _by(text: str, how: Recipe, over: int, zero: int) -> str:
@@ -98,11 +100,11 @@ def _memory(run: Run) -> Group:
     plan, capacity = run.plan, run.gpu.visible_bytes
     stage = plan.busiest
     gap = capacity - stage.total
-    seen = "as software sees it" if capacity != run.gpu.memory_bytes else "datasheet"
+    told = run.gpu.known("visible")
     figures = (
         *stage_figures(plan, stage),
         Figure("need_bytes", "in all", stage.total, "bytes", "derived", "the sum"),
-        Figure("gpu_bytes", run.gpu.name, capacity, "bytes", "measured", seen),
+        Figure("gpu_bytes", run.gpu.name, capacity, "bytes", told, seen(run.gpu)),
         Figure("gap_bytes", "to spare" if gap >= 0 else "missing", abs(gap), "bytes", "derived"),
     )
     notes = ["not counted: temporary tensors, fragmentation, communication buffers"]
@@ -129,7 +131,6 @@ def _work(run: Run) -> Group:
     total = params.total(model.ledger)
     trained = params.total(plan.trained)
     ratio = int(run.tokens_per_parameter * 100)
-    rest = run.tokens % plan.seq
     why = "3 × forward, causal" if plan.recipe.lora is None else "no gradients of frozen weights"
     steps = f"{run.steps:,} step{'s' if run.steps > 1 else ''}"
     known: Known = "exact" if plan.recipe.lora is None else "derived"
@@ -137,6 +138,7 @@ def _work(run: Run) -> Group:
         Figure("params", "parameters", total, "", "exact"),
         Figure("trained_params", "trained", trained, "", "exact", _targets(plan.recipe)),
         Figure("tokens", "tokens", run.tokens, "", "derived", steps),
+        *_rounded(run),
         Figure(
             "tokens_per_parameter",
             "tokens a parameter",
@@ -162,8 +164,15 @@ def _work(run: Run) -> Group:
         figures.append(
             Figure(f"flops_{name}", f"as {name}", work, "FLOPs", "derived", "another tool's rule")
         )
-    notes = (f"the last sequence is shorter: {rest:,} tokens",) if rest else ()
-    return Group("Work", tuple(figures), ("model_flops",), notes)
+    return Group("Work", tuple(figures), ("model_flops",))
+
+
+def _rounded(run: Run) -> tuple[Figure, ...]:
+    """The tokens that are processed where those stated are no whole steps."""
+    if run.processed == run.tokens:
+        return ()
+    why = f"steps of {run.plan.step_tokens:,}"
+    return (Figure("processed_tokens", "in whole steps", run.processed, "", "derived", why),)
 
 
 def _targets(how: Recipe) -> str:
@@ -178,7 +187,9 @@ def _time(run: Run) -> Group:
     peak = f"peak, {gpus:,} GPU{'s' if gpus > 1 else ''}"
     told: Known = "assumed" if run.speed is None else "derived"
     figures = (
-        Figure("peak_flops", peak, run.peak, "FLOP/s", "measured", run.compute),
+        Figure(
+            "peak_flops", peak, run.peak, "FLOP/s", run.gpu.known_peak(run.compute), run.compute
+        ),
         Figure("mfu", "MFU", int(run.mfu * PPM), "ppm", told, _by_speed(run)),
         Figure("hfu", "HFU", int(run.hfu * PPM), "ppm", told, "with what is computed again"),
         Figure(
@@ -192,7 +203,7 @@ def _time(run: Run) -> Group:
         Figure(
             "step_time",
             "one step",
-            int(run.seconds * plan.step_tokens / run.tokens * SECOND),
+            int(run.seconds / run.steps * SECOND),
             "microseconds",
             "derived",
             f"{plan.step_tokens:,} tokens",
@@ -206,7 +217,7 @@ def _time(run: Run) -> Group:
             run.cost,
             "microdollars",
             "derived",
-            "no price: --price" if price is None else f"${price / MICRO:,.2f} a GPU-hour",
+            "no price: --price" if price is None else f"${exact_dollars(price)} a GPU-hour",
         ),
     )
     return Group("Time and cost", figures, ("time",))
@@ -248,7 +259,7 @@ def _checkpoint(run: Run) -> Group:
 def _optimal(run: Run) -> Group:
     """Compute-optimal tokens for this model, and the optimum of this run's budget."""
     n = params.total(run.plan.model.ledger)
-    budget, fitting = 6 * n * run.tokens, chinchilla.tokens_for(n)
+    budget, fitting = 6 * n * run.processed, chinchilla.tokens_for(n)
     figures = [
         Figure(
             "optimal_tokens",

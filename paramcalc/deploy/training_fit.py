@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
+from math import isqrt
 
 from paramcalc.deploy import optimizers
 from paramcalc.deploy.fit import MOST_GPUS, NODE, Change
@@ -19,15 +21,19 @@ def layouts(model: Model, gpus: int, base: Layout, how: Recipe) -> Iterator[Plan
     ``base`` gives cp, ep and etp; sizes that do not match the model are passed over.
     """
     sizes = [2**i for i in range(gpus.bit_length())]
+    first: Plan | None = None
     pairs = [(tp, pp) for tp in sizes for pp in sizes if tp <= NODE]
     for tp, pp in sorted(pairs, key=lambda pair: (pair[0] * pair[1], pair[1])):
         one = tp * pp * base.cp
         if one > gpus or gpus % one:
             continue
         try:
-            yield Plan(model, base._replace(tp=tp, pp=pp, dp=gpus // one), how)
+            plan = Plan(model, base._replace(tp=tp, pp=pp, dp=gpus // one), how)
         except InputError:
             continue
+        plan.undivided = first.undivided if first else plan.undivided
+        first = first or plan
+        yield plan
 
 
 def chosen(model: Model, gpus: int, base: Layout, how: Recipe, capacity: int) -> Plan:
@@ -39,7 +45,7 @@ def chosen(model: Model, gpus: int, base: Layout, how: Recipe, capacity: int) ->
     for plan in layouts(model, gpus, base, how):
         if plan.fits(capacity):
             return plan
-        if found is None or plan.need < found.need:
+        if found is None or (plan.least < found.need and plan.need < found.need):
             found = plan
     if found is None:
         Plan(model, base._replace(tp=1, pp=1, dp=max(1, gpus // base.cp)), how)  # says why
@@ -97,12 +103,13 @@ _ZERO = {
 
 
 def _microbatch(plan: Plan, fits: Callable[[Recipe], bool]) -> int | None:
-    """The largest smaller microbatch that fits; a stated global batch stays."""
+    """The largest smaller microbatch that fits and divides the one there is, so that a stated
+    global batch stays; memory grows with it."""
     r = plan.recipe
-    for size in range(r.micro_batch - 1, 0, -1):
-        if r.micro_batch % size == 0 and fits(r._replace(micro_batch=size)):
-            return size
-    return None
+    small = [size for size in range(1, isqrt(r.micro_batch) + 1) if r.micro_batch % size == 0]
+    sizes = sorted({*small, *(r.micro_batch // size for size in small)} - {r.micro_batch})
+    count = bisect_left(sizes, True, key=lambda size: not fits(r._replace(micro_batch=size)))
+    return sizes[count - 1] if count else None
 
 
 def _more(plan: Plan, capacity: int) -> Plan | None:

@@ -228,8 +228,7 @@ def _figures() -> dict[str, Callable[[Row], Figure]]:
     for role in ROLES:
         found[f"params_{role}"] = _part(role)
     for key, column in deployed.COLUMNS.items():
-        timed = key.startswith(("step_", "first_", "tokens_", "cost_per_million"))
-        fold = _of_served(column.of) if timed else _of_placed(column.of)
+        fold = _of_served(column.of) if column.timed else _of_placed(column.of)
         found[key] = _of_priced(fold) if key.startswith("cost_") else fold
     found["fits"] = lambda row: row.placed.free >= 0
     for name in ("context", "batch", "dtype", "kv_dtype"):

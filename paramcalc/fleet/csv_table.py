@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from paramcalc.errors import FileError, InputError, printable
-from paramcalc.fleet import roles
+from paramcalc.fleet import commas, roles
 from paramcalc.fleet.answers import ERROR, Answer, Figure
 from paramcalc.fleet.row import Cell
 
@@ -26,7 +26,7 @@ _BOM = "\ufeff"
 
 
 class CsvTable:
-    """A CSV file whose heading is row ``header_row`` (from 1).
+    """A CSV file whose heading is row ``header_row`` (from 1; a first line ``sep=;`` is none).
 
     Raises ``FileError`` for what cannot be read, ``InputError`` for a row that is not there.
     """
@@ -44,10 +44,17 @@ class CsvTable:
         self.encoding = _MARKS.get(start[:2], "utf-8")
         self.delimiter = ","
         self.legacy = False
+        self.first = 1
+        """The number of the first line's row."""
         self._sniff()
         self.width = self.rows = 0
         """The most cells of a record from the heading on, and how many there are below it."""
-        for number, (raw, cells) in enumerate(self._records(), 1):
+        for number, (raw, cells) in enumerate(self._records(), self.first):
+            if number <= header_row and "\0" in raw:
+                raise FileError(
+                    f"{path}: row {number} holds null characters, as UTF-16 or UTF-32 without its"
+                    " mark does; save it as UTF-8"
+                )
             if number == header_row:
                 self.headers = [cell.strip() for cell in cells]
                 self.quoted = raw.lstrip(_BOM).startswith('"') and _all_quoted(raw, len(cells))
@@ -65,8 +72,9 @@ class CsvTable:
         for number, line in enumerate(self._lines(), 1):
             if not first:
                 first = line
-            if number == 1 and line.lower().startswith("sep=") and len(line.rstrip("\r\n")) == 5:
-                self.delimiter, found = line[4], True
+            told = line.removeprefix(_BOM).rstrip("\r\n")
+            if number == 1 and told.lower().startswith("sep=") and len(told) == 5:
+                self.delimiter, found, self.first = told[4], True, 0
             self.legacy = self.legacy or not (line.isascii() or _encodable(line))
             if not found and number >= self.header_row and line.strip():
                 found, plain = True, _outside_quotes(line)
@@ -119,11 +127,12 @@ class CsvTable:
 
     def cells(self, places: dict[str, int]) -> Iterator[dict[str, Cell] | None]:
         """Yield the cells of each row below the heading by role; None for an empty row."""
-        for number, (_, cells) in enumerate(self._records(), 1):
+        read = commas.read if self.delimiter == ";" else commas.as_it_is
+        for number, (_, cells) in enumerate(self._records(), self.first):
             if number > self.header_row:
                 full = any(cell.strip() for cell in cells)
                 yield (
-                    {r: cells[p] if p < len(cells) else "" for r, p in places.items()}
+                    {r: read(r, cells[p]) if p < len(cells) else "" for r, p in places.items()}
                     if full
                     else None
                 )
@@ -132,7 +141,7 @@ class CsvTable:
         """Write the file to ``path`` with columns appended; ``answers`` as ``cells`` gave rows."""
         each = iter(answers)
         with path.open("w", encoding=self.encoding, errors="surrogateescape", newline="") as file:
-            for number, (raw, cells) in enumerate(self._records(), 1):
+            for number, (raw, cells) in enumerate(self._records(), self.first):
                 if number < self.header_row:
                     file.write(raw)
                 elif number == self.header_row:
@@ -163,7 +172,7 @@ class CsvTable:
 
     def near(self) -> str:
         """Say which of the first rows looks like a heading, where the given one does not."""
-        for number, (_, cells) in enumerate(self._records(), 1):
+        for number, (_, cells) in enumerate(self._records(), self.first):
             if number > roles.MOST_NAMED:
                 break
             if number != self.header_row and roles.is_heading(cells):

@@ -86,8 +86,8 @@ class Row:
 
     @cached_property
     def gpus(self) -> int:
-        """GPUs in all; 1 unless stated."""
-        return self._size("gpus", 1)
+        """GPUs in all; unless stated, one for each tensor-parallel rank."""
+        return self._size("gpus", self.tp or 1)
 
     @cached_property
     def tp(self) -> int:

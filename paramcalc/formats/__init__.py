@@ -32,9 +32,9 @@ MOST_GROUP = 65_536
 _GROUP = re.compile(r"(.+)-g(\d{1,9})")
 
 
-def find(name: str) -> Format:
+def find(name: str, *, also: str = "") -> Format:
     """Return the format of a name or another spelling of it, such as ``bf16``, ``w4a16``,
-    ``gptq-g32``. Raises ``InputError``."""
+    ``gptq-g32``. Raises ``InputError``, which names what may be taken ``also``."""
     key = _key(name)
     grouped = _GROUP.fullmatch(key)
     if grouped:
@@ -50,10 +50,7 @@ def find(name: str) -> Format:
     if key not in SCHEMES:
         near = did_you_mean(key, SCHEMES)
         listed = ", ".join(SCHEMES)
-        raise InputError(
-            f"dtype = {name}: unknown format{near}; take one of {listed}, or for one model a file"
-            " type of llama.cpp (Q4_K_M)"
-        )
+        raise InputError(f"dtype = {name}: unknown format{near}; take one of {listed}{also}")
     return SCHEMES[key]
 
 
@@ -106,7 +103,7 @@ def chosen(
     llama.cpp laid out for it. Raises ``InputError``."""
     if _key(name) not in SCHEMES and is_file_type(str(name)):
         return mixed(name, ledger, model_type, preset)
-    return settled(find(name), ledger)
+    return settled(find(name, also=", or a file type of llama.cpp (Q4_K_M)"), ledger)
 
 
 def is_quantized(tensor: Tensor) -> bool:

@@ -10,6 +10,7 @@ from paramcalc import formats
 from paramcalc.errors import InputError
 from paramcalc.ledger import Ledger, Role
 from paramcalc.quantities import flops, memory, params
+from paramcalc.spelling import shown
 
 
 class Params:
@@ -112,12 +113,14 @@ class Flops:
 
         ``convention`` counts the work as another tool does (``quantities/conventions.py``).
         ``with_sparsity`` says that ``peak_flops`` is a datasheet's figure for 2:4 sparsity, twice
-        the dense one. Raises ``InputError``.
+        the dense one. Raises ``InputError``, also for a speed whose exact work passes the peak.
         """
         from paramcalc.quantities import conventions
 
         speed, peak = _measured(tokens_per_second, peak_flops, with_sparsity)
-        return conventions.mfu(self._ledger, self._n(n), speed, peak, convention)
+        found = conventions.mfu(self._ledger, self._n(n), speed, peak, convention)
+        self._check_peak(speed, peak, self._n(n), "none")
+        return found
 
     def hfu(
         self,
@@ -125,7 +128,7 @@ class Flops:
         peak_flops: int,
         n: int | None = None,
         *,
-        recomputation: flops.Recomputation = "full",
+        recomputation: flops.Recomputation = "none",
         convention: str = "exact",
         with_sparsity: bool = False,
     ) -> Fraction:
@@ -134,7 +137,20 @@ class Flops:
         from paramcalc.quantities import conventions
 
         speed, peak = _measured(tokens_per_second, peak_flops, with_sparsity)
-        return conventions.hfu(self._ledger, self._n(n), speed, peak, convention, recomputation)
+        found = conventions.hfu(self._ledger, self._n(n), speed, peak, convention, recomputation)
+        self._check_peak(speed, peak, self._n(n), recomputation)
+        return found
+
+    def _check_peak(self, speed: int, peak: Fraction, n: int, again: flops.Recomputation) -> None:
+        """Raise ``InputError`` where what is computed, by exact count, passes the peak; another
+        tool's rule may count more than is computed."""
+        work = flops.training(self._ledger, n) + flops.recomputed(self._ledger, n, again)
+        if flops.utilization(work, n, speed, peak) > 1:
+            most = int(peak * n / work)
+            raise InputError(
+                f"tokens_per_second = {speed:,}: a peak of {int(peak):,} FLOP/s does at most"
+                f" {most:,}; lower it"
+            )
 
     @cached_property
     def crossover(self) -> int | None:
@@ -188,5 +204,5 @@ class Memory:
 def whole(name: str, value: int, least: int) -> int:
     """Return a whole number of at least ``least``. Raises ``InputError`` for anything else."""
     if type(value) is not int or value < least:
-        raise InputError(f"{name} = {value}: must be a whole number of at least {least}")
+        raise InputError(f"{name} = {shown(value)}: must be a whole number of at least {least}")
     return value

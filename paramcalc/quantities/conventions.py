@@ -113,7 +113,7 @@ def hfu(
     tokens_per_second: int | Fraction,
     peak_flops: int | Fraction,
     convention: str = "exact",
-    recomputation: flops.Recomputation = "full",
+    recomputation: flops.Recomputation = "none",
 ) -> Fraction:
     """Return hardware FLOPs utilization: as ``mfu``, with what the backward pass does again.
 

@@ -16,6 +16,7 @@ from paramcalc.errors import (
     printable,
 )
 from paramcalc.model import Model, spec_of
+from paramcalc.spelling import shown
 
 if TYPE_CHECKING:
     from paramcalc.spec import ModelSpec
@@ -52,7 +53,9 @@ def load(
         return model_of(source, "fields", like=like, arch=arch)
     from paramcalc.sources import presets
 
-    text = os.fspath(source)
+    text = os.fspath(source) if isinstance(source, str | os.PathLike) else None
+    if not isinstance(text, str):
+        raise InputError(f"model = {shown(source)}: must be a name, a path or fields")
     if not isinstance(source, str) or is_file_name(text):
         return _from_file(Path(text).expanduser(), like, arch)
     try:

@@ -73,12 +73,14 @@ def find(name: str) -> Found:
         if exact.is_file():
             return Found(exact)
     wanted, lower = key(name), name.lower()
+    last = name.strip().rpartition("/")[2]
+    spelled = last[:1].isalnum() and last[-1:].isalnum()  # -gpt2 is a formula, or an option
     loose: Path | None = None
     for path in sorted(folder().glob("*.yaml")):
         for hub in _HUB.findall(path.read_text(encoding="utf-8")):
             if lower in (hub.lower(), hub.lower().rpartition("/")[2]):
                 return Found(path, hub)
-        if key(path.stem) == wanted:
+        if spelled and key(path.stem) == wanted:
             loose = path
     if loose is not None:
         return Found(loose)

@@ -10,7 +10,7 @@ import re
 from typing import Any, NamedTuple
 
 from paramcalc.errors import InputError
-from paramcalc.spelling import TOKEN_FIELDS, canonical, parse_size
+from paramcalc.spelling import TOKEN_FIELDS, canonical, parse_size, shown
 
 MOST_VALUES = 10_000_000
 """Values one axis may have."""
@@ -41,9 +41,11 @@ def parse(field: str, text: str) -> Axis:
         for item in items:
             values += _item(name, item)
             if len(values) > MOST_VALUES:
-                raise InputError(f"{name} = {text}: over {MOST_VALUES:,} values; widen the step")
+                raise InputError(
+                    f"{name} = {shown(text)}: over {MOST_VALUES:,} values; widen the step"
+                )
         if len(set(values)) != len(values):
-            raise InputError(f"{name} = {text}: a value stands twice; keep one")
+            raise InputError(f"{name} = {shown(text)}: a value stands twice; keep one")
         return Axis(name, tuple(values))
     return Axis(name, None, text)
 
@@ -52,9 +54,9 @@ def switch(field: str, text: str) -> Axis:
     """Return an axis of words: formats, flags, kinds. Raises ``InputError``."""
     words = [word.strip() for word in text.split(",")]
     if not all(words):
-        raise InputError(f"{field} = {text}: an empty value; remove the comma")
+        raise InputError(f"{field} = {shown(text)}: an empty value; remove the comma")
     if len(set(words)) != len(words):
-        raise InputError(f"{field} = {text}: a value stands twice; keep one")
+        raise InputError(f"{field} = {shown(text)}: a value stands twice; keep one")
     return Axis(field, tuple(_FLAGS.get(word.lower(), word) for word in words))
 
 
@@ -74,16 +76,16 @@ def _item(name: str, item: str) -> list[int]:
     if len(parts) == 1:
         return [_size(name, item, item)]
     if len(parts) not in (2, 3):
-        raise InputError(f"{name} = {item}: a range is first:last:step; as 16:96:8")
+        raise InputError(f"{name} = {shown(item)}: a range is first:last:step; as 16:96:8")
     first, last = _size(name, parts[0], item), _size(name, parts[1], item)
     if first > last:
-        raise InputError(f"{name} = {item}: the first value is above the last; swap them")
+        raise InputError(f"{name} = {shown(item)}: the first value is above the last; swap them")
     step = parts[2] if len(parts) == 3 else "1"
     if step[:1] in ("x", "*"):
         factor = _size(name, step[1:], item)
         if factor < 2 or first < 1:
             raise InputError(
-                f"{name} = {item}: a factor of 2 or more from 1 or more; as 4k:128k:x2"
+                f"{name} = {shown(item)}: a factor of 2 or more from 1 or more; as 4k:128k:x2"
             )
         values = [first]
         while values[-1] * factor <= last:
@@ -91,9 +93,9 @@ def _item(name: str, item: str) -> list[int]:
         return values
     width = _size(name, step, item)
     if width < 1:
-        raise InputError(f"{name} = {item}: a step of at least 1; as 16:96:8")
+        raise InputError(f"{name} = {shown(item)}: a step of at least 1; as 16:96:8")
     if (last - first) // width >= MOST_VALUES:
-        raise InputError(f"{name} = {item}: over {MOST_VALUES:,} values; widen the step")
+        raise InputError(f"{name} = {shown(item)}: over {MOST_VALUES:,} values; widen the step")
     return list(range(first, last + 1, width))
 
 
@@ -101,4 +103,4 @@ def _size(name: str, text: str, item: str) -> int:
     try:
         return parse_size(text, tokens=name in TOKEN_FIELDS)
     except ValueError as error:
-        raise InputError(f"{name} = {item}: {error}") from None
+        raise InputError(f"{name} = {shown(item)}: {error}") from None

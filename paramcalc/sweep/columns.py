@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from types import NoneType
 from typing import Any, NamedTuple, cast
@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, cast
 from paramcalc import formats
 from paramcalc.build import ledger_of, plan
 from paramcalc.deploy import columns as deployed
+from paramcalc.deploy.hardware import Accelerator
 from paramcalc.errors import InputError, did_you_mean
 from paramcalc.ledger import ROLES, Ledger
 from paramcalc.numbers import Num
@@ -19,7 +20,7 @@ from paramcalc.sight import Chunk
 from paramcalc.spec import ModelSpec
 from paramcalc.sweep.grid import WORDS, Sheet
 from paramcalc.sweep.intervals import divides
-from paramcalc.sweep.placing import DEPLOYMENT, placed
+from paramcalc.sweep.placing import DEPLOYMENT, of_model, placed
 from paramcalc.symbols import Formula, lift, symbol
 
 SOLVED = "attention_equals_matmuls_at"
@@ -56,8 +57,11 @@ def known(axes: list[str]) -> dict[str, str]:
     return names | {f"params_{role}": "parameters" for role in ROLES}
 
 
-def how_known(name: str) -> Known:
-    """Return how a column is known; names and parameters are exact."""
+def how_known(name: str, kinds: Collection[Accelerator] = ()) -> Known:
+    """Return how a column is known, on some kinds of GPU the least of it; names and parameters are
+    exact."""
+    if name == "gpu_bytes" and any(kind.known("visible") == "assumed" for kind in kinds):
+        return "assumed"
     if name in deployed.COLUMNS:
         return deployed.COLUMNS[name].known
     if name == "weight_bytes":
@@ -94,14 +98,14 @@ def columns_of(sheet: Sheet, names: list[str]) -> list[Column]:
         for dim in sheet.dims
         for name, values in dim.fields.items()
     }
-    spec = placed(sheet.spec, symbols)
+    spec = placed(sheet.spec, of_model(symbols, sheet.words))
     ledger = ledger_of(plan(spec))
     kv_bits = formats.kv_format(str(sheet.words["kv_dtype"])).bits
     n = symbols.get("context", sheet.spec.context or sheet.model.context)
     at = At(cast(Num, n), symbols.get("batch", DEPLOYMENT["batch"]), kv_bits)
     units = known(names)
     own = [name for name in names if name in deployed.COLUMNS]
-    there = _on_gpus(sheet, own[0], symbols, spec, ledger, at) if own else None
+    there = _on_gpus(sheet, own, symbols, spec, ledger, at) if own else None
     found = []
     for name in names:
         if there is not None and name in deployed.COLUMNS:
@@ -112,17 +116,22 @@ def columns_of(sheet: Sheet, names: list[str]) -> list[Column]:
 
 
 def _on_gpus(
-    sheet: Sheet, name: str, symbols: dict[str, Any], spec: ModelSpec, ledger: Ledger, at: At
+    sheet: Sheet,
+    names: list[str],
+    symbols: dict[str, Any],
+    spec: ModelSpec,
+    ledger: Ledger,
+    at: At,
 ) -> deployed.Placed:
     """The sheet's model on its kind of GPU. Raises ``InputError`` where none is named."""
     gpu = sheet.words["gpu"]
     if gpu is None:
-        raise InputError(f"{name}: is a figure of a GPU; add --gpu h100")
+        raise InputError(f"{names[0]}: is a figure of a GPU; add --gpu h100")
     sizes = {key: symbols.get(key, size) for key, size in DEPLOYMENT.items()}
     fmt = sheet.model.format(str(sheet.words["dtype"]))
-    return deployed.Placed(
-        ledger, gpu, fmt, at.kv_bits, {**sizes, "context": at.n}, spec.vocab_size
-    )
+    timed = any(deployed.COLUMNS[name].timed for name in names)
+    sizes["context"] = at.n
+    return deployed.Placed(ledger, gpu, fmt, at.kv_bits, sizes, spec.vocab_size, timed=timed)
 
 
 def _column(

@@ -16,6 +16,7 @@ addition of two small arrays that broadcast; each different x factor costs two m
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -205,8 +206,8 @@ def atom_value(atom: Atom, names: Mapping[str, Any], cache: dict[Atom, Any]) -> 
     if not atom.parts:
         return names[atom.name]
     if atom not in cache:
-        a, b = (formula_value(part, names, cache) for part in atom.parts)
-        cache[atom] = _APPLY[atom.name](a, b)
+        parts = (formula_value(part, names, cache) for part in atom.parts)
+        cache[atom] = reduce(_APPLY[atom.name], parts)
     return cache[atom]
 
 
@@ -262,13 +263,13 @@ def _bounds(formula: Formula, top: Mapping[str, int]) -> tuple[int, int]:
 def _atom_bounds(atom: Atom, top: Mapping[str, int]) -> tuple[int, int]:
     if not atom.parts:
         return top[atom.name], top[atom.name]
-    (a, first), (b, second) = (_bounds(part, top) for part in atom.parts)
-    peak = max(first, second)
+    bounds = [_bounds(part, top) for part in atom.parts]
+    own, peak = bounds[0][0], max(inside for _, inside in bounds)
     if atom.name in ("floor", "ceil"):
-        return a // _least(atom.parts[1]) + 1, peak
+        return own // _least(atom.parts[1]) + 1, peak
     if atom.name == "power":
-        return max(a, ONE), max(peak, ONE * ONE)
-    return max(a, b), peak
+        return max(own, ONE), max(peak, ONE * ONE)
+    return max(bound for bound, _ in bounds), peak
 
 
 def _least(formula: Formula) -> int:

@@ -23,7 +23,8 @@ from paramcalc.model import Model
 from paramcalc.spec import ModelSpec
 from paramcalc.sweep.axes import Axis
 from paramcalc.sweep.expressions import Expression
-from paramcalc.sweep.placing import DEPLOYMENT, placed
+from paramcalc.sweep.placing import DEPLOYMENT, of_model, placed
+from paramcalc.sweep.values import check_load, check_values
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -58,11 +59,17 @@ class Sheet:
     words: dict[str, Any]
     dims: list[Dim]
     dropped: Counter[str] = field(default_factory=Counter)
+    refused: bool = False
 
     @property
     def rows(self) -> int:
         """How many shapes."""
-        return prod(dim.size for dim in self.dims)
+        return 0 if self.refused else prod(dim.size for dim in self.dims)
+
+    def refuse(self, reason: str) -> None:
+        """Leave out every row."""
+        self.dropped[reason] += self.rows
+        self.refused = True
 
     def shaped(self) -> dict[str, Array]:
         """Return each field's values, shaped so that they broadcast over the dimensions."""
@@ -86,7 +93,7 @@ def sheets(models: list[Model], axes: list[Axis]) -> Iterator[Sheet]:
         for choice in product(*(a.values or () for a in switches)):
             words = dict(zip((a.field for a in switches), choice, strict=True))
             fields = {n: v for n, v in words.items() if n not in WORDS}
-            plain = model.with_(**_placeable(model, fields, numeric)) if fields else model
+            plain = model.with_(**_placeable(fields, words, numeric)) if fields else model
             for part in _split_experts(numeric):
                 yield _sheet(plain, part, _settled(plain, words))
 
@@ -117,11 +124,13 @@ def _check_names(axes: list[Axis]) -> None:
             raise InputError(f"{name}: two axes for one field; give its values once")
 
 
-def _placeable(model: Model, fields: dict[str, Any], numeric: list[Axis]) -> dict[str, Any]:
+def _placeable(
+    fields: dict[str, Any], words: dict[str, Any], numeric: list[Axis]
+) -> dict[str, Any]:
     """The switches, with whatever numbers the structure needs to be valid by itself."""
     given = {a.field: max(a.values) for a in numeric if a.values and "." not in a.field}
     needed: dict[str, Any] = {n: given[n] for n in ("n_experts", "top_k", "context") if n in given}
-    return {**needed, **fields} if fields else fields
+    return of_model(needed, words) | fields
 
 
 def _split_experts(axes: list[Axis]) -> Iterator[list[Axis]]:
@@ -148,44 +157,17 @@ def _sheet(model: Model, axes: list[Axis], words: dict[str, Any]) -> Sheet:
         if dense and axis.field == "top_k":
             sheet.dropped["top_k has no meaning without experts"] += len(values) - 1
             values = values[:1]
-        if axis.field in DEPLOYMENT:
-            if not 1 <= min(values) <= max(values) <= rules.MOST_SIZE:
-                limit = f"must be from 1 to {rules.MOST_SIZE:,}"
-                raise InputError(f"{axis.field} = {max(values)}: {limit}; change it")
+        if of_model({axis.field: values}, words):
+            check_values(sheet.spec, axis.field, values)
         else:
-            _check_values(sheet.spec, axis.field, values)
+            check_load(axis.field, values)
         sheet.dims.append(Dim({axis.field: np.array(values, dtype=np.int64)}))
     _resolve(sheet, waiting)
     _apply_rules(sheet)
     if sheet.rows:  # what is left must be valid in every other way too: ask the calculator once
         first = {n: int(v[0]) for dim in sheet.dims for n, v in dim.fields.items()}
-        model.with_(**{n: v for n, v in first.items() if n not in DEPLOYMENT})
+        model.with_(**of_model(first, words))
     return sheet
-
-
-def _check_values(spec: ModelSpec, name: str, values: tuple[int, ...]) -> None:
-    """Refuse a value outside what the field can take, through the field's own validator."""
-    from pydantic import ValidationError
-
-    from paramcalc import spelling
-    from paramcalc.errors import SpecError
-
-    for value in {min(values), max(values)}:
-        data = spec.model_dump(exclude_unset=True)
-        try:
-            spelling.place(data, name, value)
-            type(spec).model_validate(data)
-        except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-            if first["type"] != "value_error" or _is_about(str(first["ctx"]["error"]), name):
-                raise SpecError(spelling.explain(error)) from None
-        except ValueError as error:
-            raise SpecError(str(error)) from None
-
-
-def _is_about(message: str, name: str) -> bool:
-    """Whether a broken rule concerns an inner section's own field, not how fields fit together."""
-    return "." in name and message.startswith(name) and ": must be at" in message
 
 
 def _resolve(sheet: Sheet, waiting: list[Axis]) -> None:
@@ -302,7 +284,7 @@ def _apply_rules(sheet: Sheet) -> None:
 def _fits(sheet: Sheet) -> Iterator[rules.Fit]:
     """Every rule on the sheet's arrays: the model's, then those of sharing it out over GPUs."""
     values = sheet.shaped()
-    spec = placed(sheet.spec, values)
+    spec = placed(sheet.spec, of_model(values, sheet.words))
     yield from rules.fits(spec)
     if sheet.words["gpu"] is not None:
         from paramcalc.deploy import columns

@@ -46,10 +46,11 @@ def _atom_span(atom: Atom, names: Mapping[str, Span], cache: dict[Atom, Span]) -
     if not atom.parts:
         return names[atom.name]
     if atom not in cache:
-        a, b = (formula_span(part, names) for part in atom.parts)
+        a, b, *more = (formula_span(part, names) for part in atom.parts)
         if atom.name in ("min", "max"):
+            lows, highs = zip(a, b, *more, strict=True)
             pick = min if atom.name == "min" else max
-            cache[atom] = pick(a[0], b[0]), pick(a[1], b[1])
+            cache[atom] = pick(lows), pick(highs)
         elif atom.name == "power":  # falls with the exponent; rounding adds up
             slack = 2 * int(b[1])
             low, high = fixed_power(a[0], b[1]), fixed_power(a[1], b[0])

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -22,6 +21,7 @@ from paramcalc import __version__
 from paramcalc.errors import InputError
 from paramcalc.sweep import select, sinks
 from paramcalc.sweep.request import Plan, Request
+from paramcalc.writing import beside
 
 RECORD = "sweep.json"
 
@@ -113,11 +113,9 @@ def prepare(request: Request, folder: Path, *, force: bool) -> None:
             for path in folder.glob("part-*.parquet"):
                 path.unlink()
         folder.mkdir(parents=True, exist_ok=True)
-        beside = folder / f".{RECORD}.{os.getpid()}"
-        beside.write_text(
-            json.dumps({"sweep": identity(request), "request": asdict(request)}, indent=2)
-        )
-        os.replace(beside, record)
+        text = json.dumps({"sweep": identity(request), "request": asdict(request)}, indent=2)
+        with beside(record) as held:
+            held.write_text(text)
     except (OSError, json.JSONDecodeError, KeyError) as error:
         raise InputError(f"out = {folder}: {getattr(error, 'strerror', None) or error}") from None
 

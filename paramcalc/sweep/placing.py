@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from paramcalc.errors import InputError
@@ -9,6 +10,13 @@ from paramcalc.spec import ModelSpec
 
 DEPLOYMENT = {"batch": 1, "gpus": 1, "tp": 1}
 """Axes that are not fields of a model, and their value where there is no axis."""
+
+
+def of_model(values: dict[str, Any], words: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values that are fields of the model. On a GPU the context is not: it is asked of
+    the deployment, as in ``fit``, and leaves a learned table of positions as long as it is."""
+    beside = {*DEPLOYMENT, *(("context",) if words.get("gpu") is not None else ())}
+    return {name: value for name, value in values.items() if name not in beside}
 
 
 def placed(spec: ModelSpec, values: dict[str, Any]) -> ModelSpec:

@@ -17,16 +17,31 @@ from paramcalc.sweep import columns as columns_module
 from paramcalc.sweep.axes import Axis
 from paramcalc.sweep.expressions import Expression
 from paramcalc.sweep.grid import RELEASED, WORDS, Sheet, sheets
+from paramcalc.sweep.possible import leave_out
 from paramcalc.sweep.table import Table
 
 if TYPE_CHECKING:
     from paramcalc.deploy.hardware import Accelerator
+    from paramcalc.formats.schemes import Format
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 PART_ROWS = 4_194_304
 BASE = "llama3-8b"
 """The model whose fields stand where no model is named."""
+
+
+def _format(name: str) -> Format:
+    """A format of every model's weights. Raises ``InputError``."""
+    from paramcalc import formats
+    from paramcalc.formats.mixed import is_file_type
+
+    if is_file_type(name):
+        raise InputError(
+            f"dtype = {name}: file types of llama.cpp are not in a sweep; fit, serve and formats"
+            " have them"
+        )
+    return formats.find(name)
 
 
 @dataclass(frozen=True)
@@ -69,12 +84,12 @@ class Plan:
         if "gpu" in fields:
             figures = tuple(n for n in columns_module.DEPLOYED if not self._unpriced(n))
         default = [*(["model"] if several else []), *fields, *figures]
-        self.shown = list(dict.fromkeys(request.columns)) or default
+        self.shown = list(dict.fromkeys(request.columns or default))
         known = columns_module.known(fields)
         columns_module.check(self.shown, fields)
         self.where = [Expression(text, "where", known, condition=True) for text in request.where]
         used = [name for e in self.where for name in sorted(e.names)]
-        self.sort = [request.by] if request.by else []
+        self.sort = [] if request.by is None else [request.by]
         self.front = [(n.lstrip("-"), -1 if n.startswith("-") else 1) for n in request.pareto]
         """The columns of a Pareto front, each with -1 where larger is better."""
         asked = [*used, *self.sort, *(name for name, _ in self.front)]
@@ -98,9 +113,15 @@ class Plan:
         return next((kind.name for kind in kinds if kind.price_per_hour_micro is None), None)
 
     def _check_deployment(self, fields: list[str]) -> None:
+        if "gpu" in fields:
+            return
         for name in ("gpus", "tp"):
-            if name in fields and "gpu" not in fields:
+            if name in fields:
                 raise InputError(f"{name}: shares a model out over GPUs; add --gpu h100")
+        if self.request.price is not None:
+            raise InputError(f"price = {self.request.price}: is of a GPU-hour; add --gpu h100")
+        if self.request.hardware:
+            raise InputError("hardware: is read for the GPUs that are named; add --gpu h100")
 
     def _axis(self, name: str, text: str) -> Axis:
         if name in WORDS:
@@ -113,7 +134,7 @@ class Plan:
                 return axis._replace(values=tuple(self._priced(kind) for kind in kinds))
             from paramcalc import formats
 
-            find = formats.find if name == "dtype" else formats.kv_format
+            find = _format if name == "dtype" else formats.kv_format
             words = [str(value) for value in axis.values or ()]
             names = (w if name == "dtype" and w == RELEASED else find(w).name for w in words)
             return axis._replace(values=tuple(names))
@@ -147,7 +168,10 @@ class Plan:
     @cached_property
     def sheets(self) -> list[Sheet]:
         """The grid, sheet by sheet."""
-        return list(sheets(self.models, self.axes))
+        found = list(sheets(self.models, self.axes))
+        for sheet in found:
+            leave_out(sheet, self.names)
+        return found
 
     @cached_property
     def tables(self) -> list[Table]:

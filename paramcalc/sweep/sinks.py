@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,6 +16,7 @@ import numpy as np
 from paramcalc.errors import InputError
 from paramcalc.sweep.request import Plan
 from paramcalc.sweep.select import Block
+from paramcalc.writing import beside
 
 SHEET_ROWS = 1_048_576
 """Rows of a worksheet, the heading included."""
@@ -128,7 +129,10 @@ class WorkbookSink:
     def __init__(self, path: Path, plan: Plan) -> None:
         xlsxwriter = _workbook()
         self.plan = plan
-        self.book = xlsxwriter.Workbook(str(path), {"constant_memory": True, "in_memory": False})
+        self.spool = TemporaryDirectory()
+        """For rows until the file is made; the library leaves them where that fails."""
+        options = {"constant_memory": True, "in_memory": False, "tmpdir": self.spool.name}
+        self.book = xlsxwriter.Workbook(str(path), options)
         self.sheet = self.book.add_worksheet("sweep")
         self.whole = self.book.add_format({"num_format": "#,##0"})
         self.sheet.freeze_panes(1, 0)
@@ -147,8 +151,15 @@ class WorkbookSink:
             self.row += 1
 
     def close(self) -> None:
-        """Write the file."""
-        self.book.close()
+        """Write the file. Raises ``OSError``."""
+        from xlsxwriter.exceptions import FileCreateError
+
+        try:
+            self.book.close()
+        except FileCreateError as error:
+            raise OSError(str(error)) from None
+        finally:
+            self.spool.cleanup()
 
 
 _SINKS: dict[str, Callable[[Path, Plan], Sink]] = {
@@ -182,18 +193,12 @@ def opened(path: Path, plan: Plan, stamp: dict[str, str] | None = None) -> Itera
     ``stamp`` goes into a Parquet file's own metadata.
     """
     kind = _SINKS[suffix_of(path)]
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        sink = ParquetSink(beside, plan, stamp) if stamp else kind(beside, plan)
+    with beside(path) as held:
+        sink = ParquetSink(held, plan, stamp) if stamp else kind(held, plan)
         try:
             yield sink
         finally:
             sink.close()
-        os.replace(beside, path)
-    except OSError as error:
-        raise InputError(f"out = {path}: {(error.strerror or str(error)).lower()}") from None
-    finally:
-        beside.unlink(missing_ok=True)
 
 
 def _arrow() -> tuple[Any, Any]:

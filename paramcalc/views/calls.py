@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from paramcalc.errors import InputError, did_you_mean
 from paramcalc.model import Model
-from paramcalc.quantities.asked import whole
-from paramcalc.sources.loading import load
+from paramcalc.spelling import shown as _shown
+from paramcalc.views import arguments as args
+from paramcalc.views.arguments import Size, Texts, Value
 from paramcalc.views.result import Result
 
 if TYPE_CHECKING:
-    from paramcalc.deploy.hardware import Accelerator
     from paramcalc.deploy.parallel import Layout
 
 SHOWN = 20
@@ -21,21 +21,20 @@ SHOWN = 20
 MOST_CELLS = 500_000_000
 _OPTIONS = {"layers": "n_layers"}
 """Axes that the command line calls otherwise than a specification."""
-Value = str | int | bool | Iterable[str | int | bool]
 
 
 def report(
-    model: str | Model, *, context: int | None = None, batch: int = 1, kv_dtype: str = "bf16"
+    model: str | Model, *, context: Size | None = None, batch: Size = 1, kv_dtype: str = "bf16"
 ) -> Result:
     """Return what ``paramcalc MODEL`` shows. Raises ``InputError``."""
     from paramcalc.views import record
     from paramcalc.views.report import Report
     from paramcalc.views.summary import headline, words
 
-    shown = _model(model)
+    shown = args.model(model)
     if context is not None:
-        shown = shown.with_(context=whole("context", context, 1))
-    found = Report(shown, None, whole("batch", batch, 1), kv_dtype)
+        shown = shown.with_(context=args.size("context", context))
+    found = Report(shown, None, args.size("batch", batch), kv_dtype)
     return Result(
         found.sections(),
         _columns(record.rows(found)),
@@ -45,7 +44,7 @@ def report(
 
 
 def compare(
-    *models: str | Model, context: int | None = None, batch: int = 1, kv_dtype: str = "bf16"
+    *models: str | Model, context: Size | None = None, batch: Size = 1, kv_dtype: str = "bf16"
 ) -> Result:
     """Return what ``paramcalc compare`` shows, all models in one table. Raises ``InputError``."""
     from paramcalc import formats
@@ -53,10 +52,10 @@ def compare(
 
     if len(models) < 2:
         raise InputError(f"models = {len(models)}: a comparison needs two or more; name another")
-    loaded = [_model(model) for model in models]
-    n = None if context is None else whole("context", context, 1)
+    loaded = [args.model(model) for model in models]
+    n = args.optional("context", context)
     bits = formats.kv_format(kv_dtype).bits
-    found = comparison.records(loaded, n, whole("batch", batch, 1), bits)
+    found = comparison.records(loaded, n, args.size("batch", batch), bits)
     width = 20 * (len(models) + 2)
     return Result(comparison.sections(loaded, found, context=n, width=width), _columns(found))
 
@@ -64,13 +63,13 @@ def compare(
 def grid(
     models: str | Model | Iterable[str | Model] = "llama3-8b",
     *,
-    columns: Iterable[str] = (),
-    where: str | Iterable[str] = (),
+    columns: Texts = (),
+    where: Texts = (),
     by: str | None = None,
-    top: int | None = None,
+    top: Size | None = None,
     descending: bool = False,
-    pareto: Iterable[str] = (),
-    hardware: Iterable[str] = (),
+    pareto: Texts = (),
+    hardware: Texts = (),
     price: str | float | None = None,
     **axes: Value,
 ) -> Result:
@@ -84,23 +83,27 @@ def grid(
     from paramcalc.sweep.request import Plan, Request
     from paramcalc.views import sweep_view
 
-    given = [models] if isinstance(models, str | Model) else list(models)
+    given = args.models(models)
     if (top is None) != (by is None):
         raise InputError("top and by: one needs the other; as top=20, by='params'")
+    if by is not None and not isinstance(by, str):
+        raise InputError(f"by = {_shown(by)}: must be the name of one column")
     request = Request(
         models=tuple(model.name if isinstance(model, Model) else model for model in given),
-        axes=tuple((_OPTIONS.get(name, name), _typed(value)) for name, value in axes.items()),
-        columns=tuple(columns),
-        where=(where,) if isinstance(where, str) else tuple(where),
-        top=None if top is None else whole("top", top, 1),
+        axes=tuple(
+            (_OPTIONS.get(name, name), args.axis(name, value)) for name, value in axes.items()
+        ),
+        columns=args.texts("columns", columns),
+        where=args.texts("where", where),
+        top=args.optional("top", top),
         by=by,
         descending=descending,
-        pareto=tuple(pareto),
-        hardware=tuple(hardware),
+        pareto=args.texts("pareto", pareto),
+        hardware=args.texts("hardware", hardware),
         price=None if price is None else str(price),
     )
     plan = Plan(request)
-    plan.models = [_model(model) for model in given]
+    plan.models = [args.model(model) for model in given]
     if not plan.rows:
         reasons = "; ".join(f"{why}: {n:,}" for why, n in plan.dropped().items())
         raise InputError(f"grid: no possible shape ({reasons or 'an axis is empty'}); change it")
@@ -117,18 +120,18 @@ def fit(
     model: str | Model,
     gpu: str,
     *,
-    gpus: int | None = None,
-    tp: int | None = None,
-    pp: int | None = None,
-    ep: int = 1,
-    dp: int = 1,
-    context: int | None = None,
-    batch: int = 1,
+    gpus: Size | None = None,
+    tp: Size | None = None,
+    pp: Size | None = None,
+    ep: Size = 1,
+    dp: Size = 1,
+    context: Size | None = None,
+    batch: Size = 1,
     dtype: str | None = None,
     kv_dtype: str = "bf16",
-    kinds: Iterable[str] = (),
+    kinds: Texts = (),
     price: str | float | None = None,
-    hardware: Sequence[str] = (),
+    hardware: Texts = (),
 ) -> Result:
     """Return what ``paramcalc fit`` shows; ``kinds`` are GPUs whose fewest are listed.
 
@@ -140,13 +143,14 @@ def fit(
     from paramcalc.deploy.fit import Deployment, Load
     from paramcalc.views import fit_view
 
-    shown, kind = _model(model), _gpu(gpu, hardware, price)
+    files = args.texts("hardware", hardware)
+    shown, kind = args.model(model), args.gpu(gpu, files, price)
     layout = _layout(shown, gpus, tp, pp, ep, dp)
     deployment = Deployment(shown, layout, dtype or shown.released_format, kv_dtype, for_gpu(kind))
     formats.compute_format(deployment.format, kind.peaks or None)  # refuses a GPU without it
-    n = shown.context if context is None else whole("context", context, 1)
-    found = fitting.Fit(deployment, kind, Load(n, whole("batch", batch, 1)))
-    listed = [_gpu(name, hardware, None) for name in kinds]
+    n = args.optional("context", context) or shown.context
+    found = fitting.Fit(deployment, kind, Load(n, args.size("batch", batch)))
+    listed = [args.gpu(name, files, None) for name in args.texts("kinds", kinds)]
     smallest = fitting.smallest(found, listed)
     answer = fit_view.Answer(found, smallest, len(listed) - len(smallest))
     return Result(
@@ -162,21 +166,21 @@ def serve(
     model: str | Model,
     gpu: str,
     *,
-    gpus: int | None = None,
-    tp: int | None = None,
-    pp: int | None = None,
-    ep: int = 1,
-    dp: int = 1,
-    prompt: int = 1024,
-    output: int = 256,
-    batch: int = 16,
+    gpus: Size | None = None,
+    tp: Size | None = None,
+    pp: Size | None = None,
+    ep: Size = 1,
+    dp: Size = 1,
+    prompt: Size = 1024,
+    output: Size = 256,
+    batch: Size = 16,
     dtype: str | None = None,
     kv_dtype: str = "bf16",
     flops_percent: int = 60,
     bandwidth_percent: int = 80,
     hop_nanoseconds: int = 10_000,
     price: str | float | None = None,
-    hardware: Sequence[str] = (),
+    hardware: Texts = (),
 ) -> Result:
     """Return what ``paramcalc serve`` shows. Raises ``InputError``."""
     from paramcalc.deploy.engine import for_gpu
@@ -184,20 +188,21 @@ def serve(
     from paramcalc.deploy.serving import Service, Workload, machine
     from paramcalc.views import serve_view
 
-    shown, kind = _model(model), _gpu(gpu, hardware, price)
+    files = args.texts("hardware", hardware)
+    shown, kind = args.model(model), args.gpu(gpu, files, price)
     layout = _layout(shown, gpus, tp, pp, ep, dp)
     deployment = Deployment(shown, layout, dtype or shown.released_format, kv_dtype, for_gpu(kind))
-    for name, share in (("flops", flops_percent), ("bandwidth", bandwidth_percent)):
-        if whole(f"{name}_percent", share, 1) > 100:
-            raise InputError(f"{name}_percent = {share}: must be at most 100; lower it")
     speed = machine(
         kind,
         deployment.format,
         flops_percent,
         bandwidth_percent,
-        whole("hop_nanoseconds", hop_nanoseconds, 0),
+        args.size("hop_nanoseconds", hop_nanoseconds, 0),
     )
-    service = Service(deployment, kind, speed, Workload(prompt, output, batch))
+    work = Workload(
+        args.size("prompt", prompt), args.size("output", output), args.size("batch", batch)
+    )
+    service = Service(deployment, kind, speed, work)
     return Result(
         serve_view.sections(service),
         _columns(serve_view.rows(service)),
@@ -211,14 +216,14 @@ def train(
     model: str | Model,
     gpu: str,
     *,
-    tokens: int | None = None,
-    gpus: int | None = None,
-    tp: int | None = None,
-    pp: int | None = None,
-    dp: int | None = None,
-    mfu: Fraction | None = None,
+    tokens: Size | None = None,
+    gpus: Size | None = None,
+    tp: Size | None = None,
+    pp: Size | None = None,
+    dp: Size | None = None,
+    mfu: Fraction | float | None = None,
     price: str | float | None = None,
-    hardware: Sequence[str] = (),
+    hardware: Texts = (),
     **recipe: Any,
 ) -> Result:
     """Return what ``paramcalc train`` shows; ``recipe`` are fields of ``deploy.recipe.Recipe``, the
@@ -231,20 +236,24 @@ def train(
     from paramcalc.deploy.training_run import Run
     from paramcalc.views import train_view
 
-    shown, kind = _model(model), _gpu(gpu, hardware, price)
+    files = args.texts("hardware", hardware)
+    shown, kind = args.model(model), args.gpu(gpu, files, price)
     for name in recipe:
         if name not in Recipe._fields:
             near = did_you_mean(name, Recipe._fields) or f"; there are {', '.join(Recipe._fields)}"
             raise InputError(f"{name}: no setting of a recipe{near}")
     if isinstance(recipe.get("optimizer"), str):
         recipe["optimizer"] = optimizers.find(recipe["optimizer"])
+    for name in ("seq", "micro_batch", "global_batch"):
+        if isinstance(recipe.get(name), str):
+            recipe[name] = args.size(name, recipe[name], tokens=name == "seq")
     how = Recipe(**recipe)
     stated = {"tp": tp, "pp": pp, "dp": dp}
-    if gpus is not None and not any(stated.values()):
-        plan = chosen(shown, whole("gpus", gpus, 1), Layout(), how, kind.visible_bytes)
+    if gpus is not None and tp is pp is dp is None:
+        plan = chosen(shown, args.size("gpus", gpus), Layout(), how, kind.visible_bytes)
     else:
         plan = Plan(shown, _stated(gpus, stated), how)
-    answer = train_view.Answer(Run(plan, kind, tokens, mfu))
+    answer = train_view.Answer(Run(plan, kind, args.optional("tokens", tokens), mfu))
     return Result(
         train_view.sections(answer),
         _columns(train_view.rows(answer)),
@@ -254,53 +263,34 @@ def train(
     )
 
 
-def _model(model: str | Model) -> Model:
-    return model if isinstance(model, Model) else load(model)
-
-
-def _gpu(name: str, files: Sequence[str], price: str | float | None) -> Accelerator:
-    from paramcalc.deploy import hardware
-    from paramcalc.deploy.hardware_file import priced
-
-    found = hardware.find(name, files)
-    return found if price is None else priced(found, str(price))
-
-
 def _layout(
-    model: Model, gpus: int | None, tp: int | None, pp: int | None, ep: int, dp: int
+    model: Model, gpus: Size | None, tp: Size | None, pp: Size | None, ep: Size, dp: Size
 ) -> Layout:
     """Stated sizes, or what ``fit`` chooses for so many GPUs in ``dp`` replicas."""
     from paramcalc.deploy.choices import chosen
 
-    stated = {"tp": tp, "pp": pp, "dp": dp if dp > 1 else None}
+    replicas, experts = args.size("dp", dp), args.size("ep", ep)
     if gpus is not None and tp is None and pp is None:
-        if gpus % whole("dp", dp, 1):
-            raise InputError(f"gpus = {gpus}: dp {dp} must divide it; change one of them")
-        return chosen(model, whole("gpus", gpus, 1) // dp)._replace(dp=dp, ep=ep)
-    return _stated(gpus, stated)._replace(ep=ep)
+        total = args.size("gpus", gpus)
+        if total % replicas:
+            raise InputError(f"gpus = {total}: dp {replicas} must divide it; change one of them")
+        return chosen(model, total // replicas)._replace(dp=replicas, ep=experts)
+    stated = {"tp": tp, "pp": pp, "dp": replicas if replicas > 1 else None}
+    return _stated(gpus, stated)._replace(ep=experts)
 
 
-def _stated(gpus: int | None, sizes: Mapping[str, int | None]) -> Layout:
+def _stated(gpus: Size | None, sizes: Mapping[str, Size | None]) -> Layout:
     """The sizes stated; replicas fill up the GPUs."""
     from paramcalc.deploy.parallel import Layout
 
-    given = {name: whole(name, size, 1) for name, size in sizes.items() if size is not None}
-    layout = Layout(**given)
-    if gpus is None or gpus == layout.gpus:
+    given = {name: args.size(name, size) for name, size in sizes.items() if size is not None}
+    layout, total = Layout(**given), args.optional("gpus", gpus)
+    if total is None or total == layout.gpus:
         return layout
-    if whole("gpus", gpus, 1) % layout.gpus or "dp" in given:
+    if total % layout.gpus or "dp" in given:
         words = " x ".join(f"{name} {size}" for name, size in given.items())
-        raise InputError(f"gpus = {gpus}: {words} is {layout.gpus}; change one of them")
-    return layout._replace(dp=gpus // layout.gpus)
-
-
-def _typed(value: Value) -> str:
-    """An axis as it would be typed."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, str | int):
-        return str(value)
-    return ",".join(map(_typed, value))
+        raise InputError(f"gpus = {total}: {words} is {layout.gpus}; change one of them")
+    return layout._replace(dp=total // layout.gpus)
 
 
 def _columns(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from fractions import Fraction
 from typing import Any
 
 from paramcalc import formats
@@ -50,17 +51,17 @@ def text(value: int, unit: str) -> str:
     if unit == "microdollars":
         return dollars(value)
     if unit == "watt-hours":
-        return _scaled(value, "Wh")
+        return _scaled(value, "Wh") if value else "<1 Wh"
     if unit in ("FLOPs", "FLOP/s"):
         return _scaled(value, unit)
     if unit == "hundredths":
-        return f"{value / 100:,.2f}"
+        return _decimal(value, 2)
     if unit == "tokens/s" and value == 0:
         return "<1 tokens/s"
     return f"{value:,} {unit}".strip()
 
 
-_PREFIXES = ("", "k", "M", "G", "T", "P", "E", "Z", "Y")
+_PREFIXES = ("", "k", "M", "G", "T", "P", "E", "Z", "Y", "R", "Q")
 
 
 def _scaled(value: int, unit: str) -> str:
@@ -68,7 +69,14 @@ def _scaled(value: int, unit: str) -> str:
     power, size = 0, float(value)
     while abs(size) >= 1000 and power < len(_PREFIXES) - 1:
         size, power = size / 1000, power + 1
-    return f"{size:,.4g} {_PREFIXES[power]}{unit}"
+    digits = f"{size:,.0f}" if abs(size) >= 1000 else f"{size:.4g}"
+    return f"{digits} {_PREFIXES[power]}{unit}"
+
+
+def _decimal(value: int, places: int) -> str:
+    """An integer of 10^-places as a decimal, thousands grouped; no float holds all of them."""
+    whole, rest = divmod(abs(value), 10**places)
+    return f"{'-' * (value < 0)}{whole:,}.{rest:0{places}d}"
 
 
 def worked(fmt: formats.AnyFormat, has: Collection[str]) -> str:
@@ -83,18 +91,20 @@ def worked(fmt: formats.AnyFormat, has: Collection[str]) -> str:
 
 def duration(microseconds: int) -> str:
     """Return a time in the largest unit that it reaches: 12.3 days, 4.56 ms."""
-    seconds = microseconds / MICRO
     for size, name in _SECONDS:
-        if seconds >= size:
-            return f"{seconds / size:,.2f} {name}"
-    return f"{seconds * 1000:,.3f} ms"
+        if microseconds >= size * MICRO:
+            return f"{_decimal(round(Fraction(microseconds, size * MICRO // 100)), 2)} {name}"
+    return f"{_decimal(microseconds, 3) if microseconds else '<0.001'} ms"
 
 
 def dollars(micro: int) -> str:
-    """Return micro-dollars as dollars: whole cents, or hundredths of one below a dollar."""
+    """Return micro-dollars as dollars: whole cents, hundredths of one below a dollar, and all there
+    are below a cent."""
     if abs(micro) >= MICRO:
-        return f"${micro / MICRO:,.2f}"
-    return f"${micro / MICRO:,.4f}" if abs(micro) >= MICRO // 100 else f"${micro / MICRO:,.4g}"
+        return f"${_decimal(round(Fraction(micro, 10**4)), 2)}"
+    if abs(micro) >= MICRO // 100:
+        return f"${_decimal(round(Fraction(micro, 100)), 4)}"
+    return f"${_decimal(micro, 6).rstrip('0').rstrip('.')}"
 
 
 def record(groups: Iterable[Group]) -> dict[str, dict[str, Any]]:

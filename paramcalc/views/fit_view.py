@@ -6,6 +6,7 @@ from itertools import groupby
 from textwrap import wrap
 from typing import Any, NamedTuple
 
+from paramcalc.deploy.fit import beyond
 from paramcalc.deploy.fitting import Fit, Smallest, groups
 from paramcalc.formats.mixed import Mixed
 from paramcalc.views import figures_view
@@ -135,9 +136,8 @@ def notes(fit: Fit) -> list[str]:
     """Return what to know beside the answer."""
     found = []
     d = fit.deployment
-    own = d.model.spec.context
-    if own is not None and fit.load.context > own:
-        found.append(f"context = {fit.load.context:,}: beyond the model's own {own:,}")
+    if over := beyond(d.model.spec, fit.load.context):
+        found.append(f"context = {fit.load.context:,}: {over}")
     if not fit.gpu.peaks:
         found.append(
             f"{fit.gpu.name} has no published rates: whether it multiplies {d.format.name} is not"

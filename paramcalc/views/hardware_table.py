@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from paramcalc.deploy import hardware
+from paramcalc.deploy.figures import exact_dollars
 from paramcalc.deploy.hardware import FORMATS, Accelerator, Source
 from paramcalc.errors import InputError
 from paramcalc.quantities.catalogue import Known
@@ -97,7 +98,7 @@ def listing(units: list[Accelerator]) -> Section:
             _tera(unit.peaks.get("fp4")),
             None if unit.link_bandwidth is None else f"{unit.link_bandwidth / 10**9:,.0f}",
             unit.watts,
-            _dollars(unit.price_per_hour_micro) if priced else unit.unit,
+            _priced(unit) if priced else unit.unit,
         )
     table.notes += [
         "GB and GiB: memory installed. TB/s: its bandwidth. GB/s: links, both ways together.",
@@ -111,11 +112,9 @@ def _tera(flops: int | None) -> str | None:
     return None if flops is None else f"{flops / 10**12:,.0f}"
 
 
-def _dollars(micro: int | None) -> str | None:
-    if micro is None:
-        return None
-    whole, rest = divmod(micro, 10**6)
-    return f"{whole:,}.{f'{rest:06d}'.rstrip('0'):0<2}"
+def _priced(unit: Accelerator) -> str | None:
+    price = unit.price_per_hour_micro
+    return None if price is None else exact_dollars(price)
 
 
 def words(unit: Accelerator, files: Sequence[str]) -> list[str]:
@@ -160,9 +159,7 @@ def cells(unit: Accelerator, *, raw: bool) -> Section:
 
 def _known(source: Source | None) -> Known:
     """A published figure is a measured one; what a person's own file states is assumed."""
-    if source is None:
-        return "derived"
-    return "measured" if source.date else "assumed"
+    return "derived" if source is None else source.known
 
 
 def _figures(unit: Accelerator) -> list[tuple[str, str, int, str]]:
@@ -188,7 +185,7 @@ def _person(value: int, measure: str) -> Cell:
     if measure == "bytes":
         return Size(value)
     if measure == "micro-dollars/h":
-        return f"${_dollars(value)}/h"
+        return f"${exact_dollars(value)}/h"
     if measure == "W":
         return f"{value:,} W"
     kind = "FLOP/s" if measure == "FLOP/s" else "B/s"

@@ -117,4 +117,11 @@ def _cell(figure: Figure, raw: bool) -> Cell:
         return figure.value
     if figure.unit == "ppm":
         return Share(Fraction(figure.value, MICRO))
-    return f"{figure.value / MICRO:,.3f}" if figure.unit == MILLIONTHS else figure.value
+    return millionths(figure.value) if figure.unit == MILLIONTHS else figure.value
+
+
+def millionths(value: int) -> str:
+    """Return a ratio to three places, or all there are of one below a thousandth."""
+    if 0 < value < MICRO // 1000:
+        return f"{value / MICRO:.6f}".rstrip("0")
+    return f"{value / MICRO:,.3f}"

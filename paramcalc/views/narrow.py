@@ -28,6 +28,8 @@ def fitted(section: Section, width: int) -> list[Section]:
     ways: tuple[Callable[[Section], Section], ...] = ()
     if section.paths:
         ways = (_grouped, _close, lambda s: _folded(s, width))
+        if section.columns[-1][1] == "left":
+            ways = (*ways, lambda s: _wrapped(s, width))
     elif section.keys is not None:
         ways = (_without_repeats, _broken_heads)
     elif section.columns[-1][1] == "left":

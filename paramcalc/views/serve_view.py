@@ -6,7 +6,7 @@ from typing import Any
 
 from paramcalc.deploy import serving_figures
 from paramcalc.deploy.exchange import spreads
-from paramcalc.deploy.fit import NODE
+from paramcalc.deploy.fit import NODE, beyond
 from paramcalc.deploy.serving import SECOND, Service
 from paramcalc.deploy.serving_figures import Point
 from paramcalc.numbers import ceil_div
@@ -108,10 +108,10 @@ def rows(service: Service) -> list[dict[str, Any]]:
 def notes(service: Service) -> list[str]:
     """Return what to know beside the answer."""
     d, work, layout = service.deployment, service.work, service.layout
-    own, longest = d.model.spec.context, work.longest.context
+    longest = work.longest.context
     found = []
-    if own is not None and longest > own and not service.has_encoder:
-        found.append(f"prompt + output = {longest:,}: beyond the model's own {own:,}")
+    if not service.has_encoder and (over := beyond(d.model.spec, longest)):
+        found.append(f"prompt + output = {longest:,}: {over}")
     if not service.fits:
         gap = d.need(work.longest) - d.budget(service.gpu.visible_bytes)
         found.append(f"it does not fit: {Size(gap, brief=True)} missing; see paramcalc fit")

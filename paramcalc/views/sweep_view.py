@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from itertools import takewhile
 from pathlib import Path
@@ -12,13 +12,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from paramcalc.deploy.fit import NODE
+from paramcalc.deploy.hardware import Accelerator
 from paramcalc.errors import InputError
 from paramcalc.sweep import search, select, sinks
 from paramcalc.sweep.columns import how_known, known
 from paramcalc.sweep.request import Plan
 from paramcalc.sweep.select import Block
 from paramcalc.views import output
+from paramcalc.views.sweep_notes import remarks
 from paramcalc.views.tables import Measure, Section, Size
 
 ASK_BYTES = 2_000_000_000
@@ -39,10 +40,11 @@ class Wish(NamedTuple):
     plot: str | None = None
 
 
-def columns(way: str) -> None:
-    """Print every column's name and unit, and how it is known."""
+def columns(way: str, kinds: Collection[Accelerator] = ()) -> None:
+    """Print every column's name and unit, and how it is known (of some kinds of GPU)."""
     found = [
-        {"column": name, "unit": unit, "known": how_known(name)} for name, unit in known([]).items()
+        {"column": name, "unit": unit, "known": how_known(name, kinds)}
+        for name, unit in known([]).items()
     ]
     if way == "json":
         output.write_json(found)
@@ -60,15 +62,23 @@ def answer(plan: Plan, way: str, wish: Wish) -> None:
     """Answer a sweep: a count, a file, or rows on the screen."""
     if not plan.rows:
         reasons = "; ".join(f"{why}: {n:,}" for why, n in plan.dropped().items())
+        fix = "an axis or --columns" if any(s.refused for s in plan.sheets) else "an axis"
         raise InputError(
-            f"sweep: no possible shape ({reasons or 'an axis is empty'}); change an axis"
+            f"sweep: no possible shape ({reasons or 'an axis is empty'}); change {fix}"
         )
     if wish.plot is not None:
         from paramcalc.views import sweep_plot
 
         sweep_plot.draw(plan, wish.plot, force=wish.force)
-        if wish.out is None:
-            return
+    if wish.plot is None or wish.out is not None:
+        _give(plan, way, wish)
+    if wish.plot or wish.only_count or wish.out or way in ("json", "csv"):
+        for line in remarks(plan):  # where no table has them
+            output.say(f"note: {line}")
+
+
+def _give(plan: Plan, way: str, wish: Wish) -> None:
+    """Print the count, write the file, or show the rows."""
     if wish.only_count:
         _print_count(plan, way)
     elif wish.workers is not None or wish.dask is not None:
@@ -157,9 +167,7 @@ def section(
         table.add(*(_money(cell) if i in money else cell for i, cell in enumerate(row)))
     if total > len(rows):
         table.notes.append(f"and {total - len(rows):,} more; {more}")
-    for reason, number in plan.dropped().items():
-        table.notes.append(f"left out: {number:,}, {reason}")
-    table.notes += _of_gpus(plan)
+    table.notes += remarks(plan)
     return table
 
 
@@ -182,17 +190,6 @@ def whole_columns(plan: Plan, most: int) -> dict[str, Any]:
             found[name] = np.concatenate(parts)
         else:
             found[name] = [text for part in parts for text in part]
-    return found
-
-
-def _of_gpus(plan: Plan) -> list[str]:
-    """What to know of the figures of GPUs that are shown."""
-    found = []
-    if "cost_per_million_tokens" in plan.shown:
-        found.append("cost of a million tokens: decode alone; prompts have a column of their own")
-    widest = max((max(a.values) for a in plan.axes if a.field == "tp" and a.values), default=1)
-    if widest > NODE:
-        found.append(f"tp above {NODE} exchanges as if all GPUs were in one node")
     return found
 
 

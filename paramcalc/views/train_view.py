@@ -99,12 +99,13 @@ def record(answer: Answer) -> dict[str, Any]:
             "base_dtype": r.base_dtype if r.lora else None,
         },
         "tokens": run.tokens,
+        "energy_joules": run.joules,
         "fits": answer.gap >= 0,
         "gap_bytes": answer.gap,
         "figures": figures_view.record(groups(run, optimal=answer.optimal)),
         "stages": [
             {
-                "stage": stage.number,
+                "stage": stage.number + 1,
                 "layers": stage.layers,
                 "params": stage.parameters,
                 "trained_params": stage.trained,

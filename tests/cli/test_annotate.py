@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import csv
+import json
 import os
+import random
 from pathlib import Path
+from typing import Any
 
 import openpyxl
 import pytest
@@ -140,6 +143,99 @@ def test_an_output_that_cannot_be_written(
     assert main(["annotate", str(path), "-o", str(tmp_path / "out.csv")]) == 2
     assert "out.csv: permission denied; close it, or name another" in capsys.readouterr().err
     assert os.listdir(tmp_path) == ["fleet.csv"]
+
+
+def test_decimal_commas_where_semicolons_part_cells(tmp_path: Path, capsys: Capture) -> None:
+    path, out = tmp_path / "de.csv", tmp_path / "out.csv"
+    text = "sep=;\nModel;GPU;GPUs;Context;Price per hour\n"
+    text += "gpt2;h100;2;1.024;2,49\ngpt2;h100;1.000;1.024;2,49\n"
+    path.write_text(text)
+    columns = "context,cost_per_hour"
+    assert main(["annotate", str(path), "-o", str(out), "--columns", columns]) == 0
+    rows = [line.split(";", 5)[5] for line in out.read_text().splitlines()[1:]]
+    assert rows[0] == "paramcalc_context;cost_per_hour;paramcalc_error"
+    assert rows[1] == "1024;4980000;"  # 2 x 2.49 dollars in millionths
+    assert rows[2].endswith('"gpus: 1.000 may be 1 or 1,000; write 1 or 1000, without a sign"')
+    capsys.readouterr()
+
+
+def test_new_columns_have_names_that_no_column_has(tmp_path: Path, capsys: Capture) -> None:
+    path, out = tmp_path / "t.csv", tmp_path / "out.csv"
+    path.write_text("Model,Params,fits,paramcalc_params,PARAMCALC_PARAMS_2\ngpt2,1,2,3,4\n")
+    assert main(["annotate", str(path), "-o", str(out), "--columns", "params,kv_bytes"]) == 0
+    heads = out.read_text().splitlines()[0].split(",")
+    assert heads[5:] == ["paramcalc_params_3", "kv_bytes", "paramcalc_error"]
+    assert len({head.lower() for head in heads}) == len(heads)
+    assert "the new column is paramcalc_params_3" in capsys.readouterr().err
+
+
+def test_names_that_look_like_formulas_and_sizes_that_are_none(
+    tmp_path: Path, capsys: Capture
+) -> None:
+    path, out = tmp_path / "t.csv", tmp_path / "out.csv"
+    names = ("-gpt2", "=gpt2", "+gpt2", "@gpt2", "_gpt2", "gpt2-", "--gpt2")
+    path.write_text(
+        "model,gpu,context\ngpt2,h100,NaN\ngpt2,-h100,1\ngpt2,=h100,1\n"
+        + "".join(f"{name},h100,1\n" for name in names)
+    )
+    assert main(["annotate", str(path), "-o", str(out), "--columns", "params"]) == 0
+    with out.open(newline="") as file:
+        faults = [row["paramcalc_error"] for row in csv.DictReader(file)]
+    assert faults[0].startswith("context = NaN: 'NaN' is not a number; write it as 4096")
+    for fault, name in zip(faults[1:3], ("-h100", "=h100"), strict=True):
+        assert fault.startswith(f"gpu = {name}: unknown accelerator")
+    for fault, name in zip(faults[3:], names, strict=True):
+        assert fault.startswith(f"model: {name}: no such preset or file")
+    capsys.readouterr()
+
+
+def fit(row: dict[str, str], capsys: Capture) -> dict[str, Any] | None:
+    """What ``paramcalc fit --json`` says of a row; None where it refuses."""
+    options = ("gpu", "gpus", "tp", "context", "batch", "dtype", "kv_dtype")
+    line = [f"--{name.replace('_', '-')}={row[name]}" for name in options if row[name]]
+    done = main(["fit", row["model"], *line, "--kinds", "none", "--json"])
+    said = capsys.readouterr()
+    found: dict[str, Any] = json.loads(said.out) if done == 0 else {}
+    return found or None
+
+
+def test_rows_are_answered_as_fit_answers_them(tmp_path: Path, capsys: Capture) -> None:
+    choose = random.Random(6)
+    kinds = {
+        "model": ("llama3-8b", "gpt2", "qwen3-30b-a3b", "gemma3-4b", "deepseek-v3", "llama3-70b"),
+        "gpu": ("h100", "h200", "b200", "mi300x", "l40s", "a100-80gb", "t4", "4090"),
+        "gpus": ("", "1", "2", "4", "8"),
+        "tp": ("", "1", "2"),
+        "context": ("", "777", "1k", "1000"),
+        "batch": ("", "3", "8", "50"),
+        "dtype": ("", "bf16", "fp8", "int4", "awq"),
+        "kv_dtype": ("", "fp8"),
+    }
+    rows = [{name: choose.choice(some) for name, some in kinds.items()} for _ in range(24)]
+    path, out = tmp_path / "rows.csv", tmp_path / "out.csv"
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(kinds))
+        writer.writeheader()
+        writer.writerows(rows)
+    columns = "fits,gpu_bytes_needed,gpu_free_bytes,gpu_weight_bytes,largest_batch,weight_bytes"
+    assert main(["annotate", str(path), "-o", str(out), "--columns", columns]) == 0
+    capsys.readouterr()
+    with out.open(newline="") as file:
+        answered = list(csv.DictReader(file))
+    asked = 0
+    for row, answer in zip(rows, answered, strict=True):
+        found = fit(row, capsys)
+        assert (found is None) == bool(answer["paramcalc_error"]), (row, answer)
+        if found is None:
+            assert answer["fits"] == ""
+            continue
+        asked += 1
+        figures = {name: figure["value"] for name, figure in found["figures"].items()}
+        assert answer["fits"] == str(found["fits"]).lower(), row
+        assert int(answer["gpu_free_bytes"]) == found["gap_bytes"], row
+        assert int(answer["gpu_weight_bytes"]) == figures["weight_bytes"], row
+        assert int(answer["weight_bytes"]) == figures["weight_bytes_model"], row
+    assert asked >= 6
 
 
 def test_many_rows_ask_once(tmp_path: Path, capsys: Capture) -> None:

@@ -215,7 +215,7 @@ def test_what_is_noted(capsys: Capture) -> None:
         ("--batch 1.5", "batch = 1.5: '1.5' is not a whole number"),
         ("--context 0", "context = 0: must be at least 1; raise it"),
         ("--context 1e400", "context = 1e400: '1e400' is too large to be a size"),
-        ("--context nan", "context = nan: 'nan' is too large to be a size"),
+        ("--context nan", "context = nan: 'nan' is not a number"),
         ("--utilization 0", "utilization = 0: must be above 0 and at most 1; as 0.9 or 90%"),
         ("--utilization 1.5", "utilization = 1.5: must be above 0"),
         ("--utilization nan", "utilization = nan: must be above 0"),

@@ -61,7 +61,7 @@ def test_json_csv_and_markdown_hold_the_same_integers(capsys: Capture) -> None:
         assert str(found["zipf 0.5"][key]) in text
     groups = document["experts"][0]["groups"]
     labels = {f["known"] for group in groups for f in group["figures"].values()}
-    assert labels == {"exact", "derived"}
+    assert labels == {"exact", "derived", "assumed"}
 
 
 def test_a_seed_repeats(capsys: Capture) -> None:
@@ -106,10 +106,15 @@ BAD = {
     "moe mixtral-8x7b --tokens -3": "tokens = -3: must be from 1",
     "moe mixtral-8x7b --tokens many": "tokens = many: 'many' is not a number",
     "moe mixtral-8x7b --tokens 1T": "tokens = 1099511627776: must be from 1",
-    "moe mixtral-8x7b --tokens 8k --capacity-factor 0": "capacity_factor = 0: must be above 0",
-    "moe mixtral-8x7b --tokens 8k --capacity-factor -1": "capacity_factor = -1: must be above 0",
+    "moe mixtral-8x7b --tokens 8k --capacity-factor 0": "capacity_factor = 0: must be from 0",
+    "moe mixtral-8x7b --tokens 8k --capacity-factor -1": "capacity_factor = -1: must be fr",
     "moe mixtral-8x7b --tokens 8k --capacity-factor x": "capacity_factor = x: is not a number",
     "moe mixtral-8x7b --tokens 8k --capacity-factor inf": "capacity_factor = inf: is not a",
+    "moe mixtral-8x7b --tokens 8k --capacity-factor 1e0": "capacity_factor = 1e0: is not a number",
+    "moe mixtral-8x7b --tokens 8k --capacity-factor 0.0000001": "capacity_factor = 1e-07: must be",
+    "moe mixtral-8x7b --tokens 8k --capacity-factor ١": "capacity_factor = ١: is not a number",
+    "moe mixtral-8x7b --tokens 8k --skew 1_0": "skew = 1_0: is not a number",
+    "moe mixtral-8x7b --tokens 8k --capacity-factor none --min-capacity 4": "min_capacity = 4: wi",
     "moe mixtral-8x7b --tokens 8k --skew -1": "skew = -1: must be from 0",
     "moe mixtral-8x7b --tokens 8k --ep 3": "ep = 3: must divide the 8 experts",
     "moe mixtral-8x7b --tokens 8k --ep 0": "ep = 0: must be at least 1",
@@ -129,3 +134,11 @@ def test_bad_input_is_one_line_and_exit_2(capsys: Capture, line: str) -> None:
     assert captured.out == ""
     assert captured.err.startswith(f"paramcalc: {BAD[line]}")
     assert captured.err.count("\n") == 1
+
+
+def test_the_smallest_factor_is_shown(capsys: Capture) -> None:
+    rows = [
+        line.split() for line in out(capsys, *MIXTRAL, "--capacity-factor", "0.000001").splitlines()
+    ]
+    assert ["capacity", "factor", "0.000001", "assumed"] in rows
+    assert ["slots", "an", "expert", "1", "tokens", "derived"] in rows

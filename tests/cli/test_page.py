@@ -44,7 +44,7 @@ def test_models_of_ones_own(tmp_path: Path) -> None:
     ("arguments", "says"),
     [
         ([], "needs one of --out and --serve"),
-        (["-o", "a.html", "--serve"], "needs one of --out and --serve"),
+        (["-o", "a.html", "--serve"], "--out and --serve were both given; leave one out"),
         (["-o", "a.pdf"], "out = a.pdf: is no page; end it in .html"),
         (["-o", "none/a.html"], "out = none/a.html: none is no directory; make it first"),
         (["-o", "folder.html"], "out = folder.html: is a directory; name a file in it"),
@@ -105,7 +105,10 @@ def test_served_to_this_machine_under_its_own_name() -> None:
             assert b"gpt2, counted" in asked(host, "/?x=1")[1]
             assert asked(host, "/etc/passwd")[0] == 404
             assert asked(host, "/", "HEAD")[1] == b""
-            assert asked(host, "/", name="elsewhere.example")[0] == 403
+            for own in ("127.0.0.1", "localhost", "LocalHost:80", "localhost:8000"):
+                assert asked(host, "/", name=own)[0] == 200, own  # 80 goes without its number
+            for other in ("elsewhere.example", "127.0.0.1.example:80", "localhost.example", ":80"):
+                assert asked(host, "/", name=other)[0] == 403, other
             assert asked(host, "/", "POST")[0] == 501
         finally:
             process.send_signal(signal.SIGINT)

@@ -58,6 +58,9 @@ BAD = {
     "gpt2 -o plan.xlsx --dtype Q4_K_M": "paramcalc: dtype = Q4_K_M: llama.cpp's types are a table",
     "gpt2 -o plan.xlsx --context 2e9": "paramcalc: context = 2,000,000,000: a workbook takes up to",
     "gpt2 -o plan.xlsx --price free": "paramcalc: price",
+    "gpt2 gpt2 -o plan.xlsx": "paramcalc: model = gpt2: given twice; leave one out",
+    "llama3-8b -o plan.xlsx --tp 3": "paramcalc: tp = 3: must divide the 32 heads of",
+    "gpt2 -o /proc/x.xlsx": "paramcalc: out = /proc/x.xlsx: no such file or directory; name",
 }
 
 

@@ -76,6 +76,21 @@ def test_list_columns(capsys: Capture) -> None:
     assert speed in found
 
 
+def test_a_gpus_memory_is_known_as_its_entry_says(capsys: Capture, tmp_path: Path) -> None:
+    path = tmp_path / "own.yaml"
+    path.write_text("extends: h100\nname: ours\nmemory: 96 GiB\n")
+    own = ["--hardware", str(path)]
+    for words, label in (
+        ([], "measured"),
+        (["--gpu", "h100"], "measured"),
+        ([*own, "--gpu", "h100"], "measured"),
+        ([*own, "--gpu", "h100,ours"], "assumed"),
+        (own, "assumed"),
+    ):
+        found = json.loads(out(capsys, "--list-columns", "--json", *words))
+        assert {"column": "gpu_bytes", "unit": "bytes", "known": label} in found
+
+
 BAD = {
     "--d=": "paramcalc: d_model: no values",
     "--d 9:3": "paramcalc: d_model = 9:3: the first value is above the last",
@@ -114,6 +129,13 @@ BAD = {
     "--kv 8 --out x.doc": "paramcalc: out = x.doc: unknown kind of file",
     "--kv 8 --out none/x.csv": "paramcalc: out = none/x.csv: none is no directory",
     "--L": "paramcalc: No such option: --L",
+    "--kv 8 --price 2": "paramcalc: price = 2: is of a GPU-hour; add --gpu h100",
+    "--kv 8 --hardware none.yaml": "paramcalc: hardware: is read for the GPUs that are named; add",
+    "--kv 8 --within 2%": "paramcalc: within = 2%: is how near to --target; add --target params",
+    "--kv 8 --descending": "paramcalc: --descending: is the order of --top N --by NAME",
+    "--kv 8 --descending --min params": "paramcalc: --descending: is the order of --top N --by",
+    "--kv 8 --part-rows 9": "paramcalc: part_rows = 9: is of a folder of parts; give --out folder/",
+    "--kv 8 --part-rows 9 --out a.csv": "paramcalc: part_rows = 9: is of a folder of parts",
 }
 
 

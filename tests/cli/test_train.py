@@ -6,6 +6,7 @@ import csv
 import io
 import json
 from pathlib import Path
+from time import process_time
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ Capture = pytest.CaptureFixture[str]
 LLAMA = ("train", "llama3-8b", "--gpu", "h100")
 RUN = (*LLAMA, "--tokens", "15T", "--gpus", "1024", "--mfu", "0.4", "--seq", "8k")
 N = 8_030_261_248
+GOLDEN = Path(__file__).parent.parent / "golden"
 
 
 def out(capsys: Capture, *arguments: str) -> str:
@@ -48,7 +50,9 @@ def test_json_csv_and_markdown_hold_the_same_integers(capsys: Capture) -> None:
     assert found["params"] == found["trained_params"] == N
     assert found["tokens"] == 15 * 10**12
     assert found["weight_bytes"] == 2 * N
-    assert found["flops_6n"] == 6 * N * 15 * 10**12
+    # steps of 1,024 x 8,192 tokens: 1,788,139.3 of them, so one more than the whole ones
+    assert found["processed_tokens"] == 1_788_140 * 1024 * 8192
+    assert found["flops_6n"] == 6 * N * found["processed_tokens"]
     assert found["checkpoint_bytes"] == 14 * N
     assert found["cost"] is None
     assert document["layout"] == {"tp": 1, "pp": 1, "ep": 1, "dp": 1024, "cp": 1}
@@ -137,6 +141,27 @@ BAD = {
     "--mfu 1.2": "mfu = 1.2: must be above 0",
     "--mfu 0.4 --tokens-per-second 9": "mfu and tokens_per_second: each gives the other",
     "--tokens 0": "tokens = 0: must be at least 1",
+    "--tokens 1e30": "tokens = 1,000,000,000,000,000,000,000,000,000,000: must be at most",
+    "--reserve=-100G": "reserve = -100G: must be at least 0",
+    "--micro-batch 1T": "micro_batch = 1,000,000,000,000: must be at most 1,000,000",
+    "--lora-targets q": "lora_targets = q: only of adapters; add --lora-rank",
+    "--base-dtype bf16": "base_dtype = bf16: only under adapters",
+    "--lora-rank 8 --dtype fp16": "dtype = fp16: adapters are fp32",
+    "--lora-rank 8 --lora-targets ,": "lora_targets = none: must be a list",
+    "--lora-rank 100k": "lora_rank = 100,000: must be at most the smaller side of attention.k, 1,0",
+    "--lora-rank 8 --master": "master = true: fp32 adapters need no fp32 copy",
+    "--zero 0 --shard-over 1": "shard_over = 1: ZeRO 0 divides nothing",
+    "--dp 2 --etp 2": "etp = 2: the model has no experts",
+    "--kept --chinchilla": "--kept and --chinchilla: only --json shows both",
+    "--compute int8": "compute = int8: integers carry no gradients",
+    "--grad-dtype=": "grad_dtype = : must be one of bf16, fp16, fp32",
+    "--mfu 1 --recompute full": "mfu = 1: full recomputation makes",
+    "--mfu 4e-1": "mfu = 4e-1: must be above 0",
+    "--mfu 0.4_1": "mfu = 0.4_1: must be above 0",
+    "--pue ٣": "pue = ٣: must be a number from 1 to 100",
+    "--pue 1_0": "pue = 1_0: must be a number from 1 to 100",
+    "--price 1_000": "price_per_hour = 1_000: must be dollars above 0",
+    "--price 10,00": "price_per_hour = 10,00: must be dollars above 0",
     "--seq 0": "seq = 0: must be at least 1",
     "--seq long": "seq = long: 'long' is not a number",
     "--lora-rank 8 --lora-targets q,zz": "lora_targets = zz: no such matrix in this model; take q,",
@@ -164,3 +189,78 @@ def test_bad_input_is_one_line_and_exit_2(capsys: Capture, line: str) -> None:
     assert captured.out == ""
     assert captured.err.startswith(f"paramcalc: {BAD[line]}")
     assert captured.err.count("\n") == 1
+
+
+def test_stages_are_counted_from_one(capsys: Capture) -> None:
+    arguments = (*LLAMA, "--pp", "4", "--seq", "2k")
+    document = json.loads(out(capsys, *arguments, "--json"))
+    assert [stage["stage"] for stage in document["stages"]] == [1, 2, 3, 4]
+    most = max(document["stages"], key=lambda stage: stage["need_bytes"])
+    assert f"Memory of a GPU of stage {most['stage']} of 4" in out(capsys, *arguments)
+
+
+def test_money_and_energy_of_a_short_run(capsys: Capture) -> None:
+    """A millionth of a dollar an hour for 1.07 s, rounded up to the millionth; 700 W are 745 J."""
+    arguments = ("train", "llama3-8b", "--gpu", "h100", "--tokens", "1", "--price", "0.000001")
+    text = " ".join(out(capsys, *arguments).split())
+    assert "energy <1 Wh derived" in text
+    assert "cost $0.000001 derived $0.000001 a GPU-hour" in text
+    assert "one step 1.07 s derived 8,192 tokens the run 1.07 s" in text
+    document = json.loads(out(capsys, *arguments, "--json"))
+    assert (document["energy_joules"], values(document)["energy"]) == (745, 0)
+    assert values(document)["cost"] == 1
+
+
+def test_a_price_with_commas(capsys: Capture) -> None:
+    found = [
+        values(json.loads(out(capsys, *RUN, "--price", price, "--json")))["cost"]
+        for price in ("1,000", "1000")
+    ]
+    assert found[0] == found[1]
+
+
+def test_the_longest_run_has_every_digit(capsys: Capture) -> None:
+    """10^18 tokens at 7,688 a second: 130,073,000,000,000 s or 1,505,475,000 days."""
+    arguments = (*LLAMA, "--tokens", "1,000,000,000,000,000,000", "--seq", "8k")
+    document = json.loads(out(capsys, *arguments, "--json"))
+    microseconds = values(document)["time"]
+    hundredths = (2 * microseconds * 100 + 86_400_000_000) // (2 * 86_400_000_000)
+    text = out(capsys, *arguments)
+    assert f"{hundredths // 100:,}.{hundredths % 100:02d} days" in text
+    assert "e+" not in text
+
+
+WIDE = ("led", "mobilebert", "inkling2_loop_text")
+
+
+@pytest.mark.parametrize("model_type", WIDE)
+@pytest.mark.parametrize("extra", [(), ("--recompute", "selective"), ("--attention", "eager")])
+def test_kept_tensors_with_long_names_fit_a_terminal(
+    capsys: Capture,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    model_type: str,
+    extra: tuple[str, ...],
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = (GOLDEN / "types.jsonl").read_text(encoding="utf-8").splitlines()
+    fact = next(f for f in map(json.loads, lines) if f["model_type"] == model_type)
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(fact["config"] | {"model_type": model_type}), encoding="utf-8")
+    assert main(["train", str(path), "--gpu", "h100", "--kept", *extra]) == 0
+    text = capsys.readouterr().out
+    assert max(map(len, text.splitlines())) <= 80
+    assert "input" in text
+
+
+def test_a_hundred_thousand_layers_take_no_time(capsys: Capture, tmp_path: Path) -> None:
+    """Over 1,024 GPUs that cannot hold them; each parameter has 16 bytes of states."""
+    path = tmp_path / "deep.yaml"
+    card = "d_model: 1024\nn_layers: 100000\nn_heads: 16\nd_ff: 4096\nvocab_size: 32000\n"
+    path.write_text(card + "context: 4096\n", encoding="utf-8")
+    start = process_time()
+    document = json.loads(
+        out(capsys, "train", str(path), "--gpu", "h100", "--gpus", "1024", "--json")
+    )
+    assert process_time() - start < 2
+    assert sum(stage["layers"] for stage in document["stages"]) == 100_000

@@ -14,6 +14,9 @@ from hypothesis import strategies as st
 from paramcalc.deploy import engine, hardware
 from paramcalc.deploy.engine import Engine, padded_for_kernels, paged_elements, workspace
 from paramcalc.deploy.figures import GIB
+from paramcalc.deploy.fit import Deployment
+from paramcalc.deploy.parallel import Layout
+from paramcalc.errors import InputError
 from paramcalc.ledger import Cache
 from paramcalc.quantities import params
 from paramcalc.sight import Causal, Chunk, Compressed, State, Window
@@ -144,3 +147,35 @@ def test_kernels_of_mxfp4_pad_the_stream() -> None:
     assert padded_for_kernels(ledger, "bf16") is ledger
     dense = preset("llama3-8b").ledger
     assert padded_for_kernels(dense, "mxfp4").rows == dense.rows
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"reserve": -1}, "reserve = -1: must be a whole number of at least 0"),
+        ({"reserve": 0.5}, "reserve = 0.5: must be"),
+        ({"utilization": Fraction(0)}, "utilization = 0: must be a fraction above 0, at most 1"),
+        ({"utilization": Fraction(11, 10)}, "utilization = 11/10: must be"),
+        ({"utilization": -1}, "utilization = -1: must be"),
+        ({"utilization": 0.9}, "utilization = 0.9: must be"),
+        ({"utilization": "0.9"}, "utilization = 0.9: must be"),
+        ({"utilization": True}, "utilization = True: must be"),
+        ({"page": 0}, "page = 0: must be a whole number of at least 1"),
+        ({"page": None}, "page = none: must be"),
+        ({"max_seqs": 0}, "max_seqs = 0: must be"),
+        ({"max_batched_tokens": -8}, "max_batched_tokens = -8: must be"),
+        ({"max_batched_tokens": "8"}, "max_batched_tokens = 8: must be"),
+    ],
+)
+def test_settings_that_no_engine_has(settings: dict[str, Any], says: str) -> None:
+    with pytest.raises(InputError) as error:
+        Deployment(preset("gpt2"), Layout(), engine=Engine(**settings))
+    assert str(error.value).startswith(says)
+    assert "\n" not in str(error.value)
+
+
+def test_an_engine_may_take_all_memory() -> None:
+    whole = Deployment(preset("gpt2"), Layout(), engine=Engine(utilization=Fraction(1), reserve=0))
+    assert whole.budget(1001) == 1001
+    one: Any = 1
+    assert Deployment(preset("gpt2"), Layout(), engine=Engine(one)).budget(1001) == 1001

@@ -14,9 +14,11 @@ from hypothesis import strategies as st
 import paramcalc
 from paramcalc.deploy import hardware
 from paramcalc.deploy.engine import Engine
-from paramcalc.deploy.fit import MOST_TOKENS, Deployment, Load, last
+from paramcalc.deploy.fit import MOST_TOKENS, Deployment, Load, beyond, last
 from paramcalc.deploy.parallel import Layout
+from paramcalc.errors import InputError
 from paramcalc.model import Model
+from paramcalc.spelling import shown
 from tests.conftest import ROOT, preset
 
 GIB = 2**30
@@ -193,7 +195,8 @@ def test_a_state_has_no_longest_context() -> None:
 
 def test_an_encoder_keeps_nothing() -> None:
     d = Deployment(preset("bert-base"), Layout())
-    assert d.largest_context(1, H100) is None
+    assert d.largest_context(1, H100) == 512  # its table of positions
+    assert Deployment(model("mamba"), Layout()).largest_context(1, H100) is None
     assert d.largest_batch(512, H100) == MOST_TOKENS
     assert d.largest_batch(512, 10**6) == 0
 
@@ -206,3 +209,78 @@ def test_no_room_is_none() -> None:
 @given(st.integers(0, MOST_TOKENS))
 def test_last(limit: int) -> None:
     assert last(lambda n: n <= limit) == (None if limit == MOST_TOKENS else limit)
+
+
+@pytest.mark.parametrize(
+    ("name", "places"),
+    [
+        ("gpt2", 1024),  # n_positions of their files
+        ("starcoder-15b", 8192),
+        ("bert-base", 512),
+        ("opt-125m", 2048),  # its table has two more, for padding
+        ("bart-large", 1024),
+    ],
+)
+def test_a_table_of_positions_ends_the_context(name: str, places: int) -> None:
+    d = Deployment(preset(name), Layout())
+    assert d.table == d.largest_context(1, H100) == places
+    assert beyond(d.model.spec, places) is None
+    said = f"beyond its table of {places:,} positions"
+    assert beyond(d.model.spec, places + 1) == said
+    full = d.largest_batch(places, H100)
+    if full < MOST_TOKENS:
+        assert d.largest_context(full, H100) == places
+        assert 0 < (d.largest_context(2 * full + 2, H100) or 0) < places
+
+
+def test_a_context_beyond_the_models_own() -> None:
+    assert beyond(preset("llama3-8b").spec, 8192) is None
+    assert beyond(preset("llama3-8b").spec, 8193) == "beyond the model's own 8,192"
+    assert Deployment(preset("llama3-8b"), Layout()).table is None
+
+
+BAD_LOADS = [
+    (Load(-1, 1), "context = -1: "),
+    (Load(0, 1), "context = 0: "),
+    (Load(1.5, 1), "context = 1.5: "),  # type: ignore[arg-type]
+    (Load("8", 1), "context = 8: "),  # type: ignore[arg-type]
+    (Load(True, 1), "context = True: "),
+    (Load(1, -5), "batch = -5: "),
+    (Load(1, None), "batch = none: "),  # type: ignore[arg-type]
+]
+
+
+@pytest.mark.parametrize(("load", "says"), BAD_LOADS)
+def test_a_load_is_whole_and_at_least_1(load: Load, says: str) -> None:
+    d = Deployment(preset("gpt2"), Layout())
+    stage = d.stages[0]
+    for ask in (
+        lambda: d.need(load),
+        lambda: d.fits(load, H100),
+        lambda: d.busiest(load),
+        lambda: d.cache(stage, load),
+        lambda: d.cache_paged(stage, load),
+    ):
+        with pytest.raises(InputError, match=f"^{says}must be a whole number of at least 1"):
+            ask()
+
+
+def test_limits_are_asked_with_sizes() -> None:
+    d = Deployment(preset("gpt2"), Layout())
+    bad: Any
+    for bad in (0, -8192, 1.5, "8", None):
+        with pytest.raises(InputError, match=f"^context = {shown(bad)}: must be"):
+            d.largest_batch(bad, H100)
+        with pytest.raises(InputError, match=f"^batch = {shown(bad)}: must be"):
+            d.largest_context(bad, H100)
+    for bad in (-1, 0.5, "80 GB", None):
+        for ask in (d.largest_batch, d.largest_context):
+            with pytest.raises(InputError, match=f"^capacity = {shown(bad)}: must be"):
+                ask(8, bad)
+
+
+@pytest.mark.parametrize("shared", [None, 0, 2.0, "2", True])
+def test_a_layout_is_of_whole_sizes(shared: Any) -> None:
+    for name in ("tp", "pp", "ep", "dp", "cp", "vocab_multiple"):
+        with pytest.raises(InputError, match=f"^{name} = {shared}: must be a whole number"):
+            Deployment(preset("gpt2"), Layout(**{name: shared}))

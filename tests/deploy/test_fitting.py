@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from paramcalc.deploy import fitting, hardware
+from paramcalc.deploy import fitting, hardware, training, training_figures
 from paramcalc.deploy.engine import Engine
 from paramcalc.deploy.figures import GIB, Figure
 from paramcalc.deploy.fit import Deployment, Load
 from paramcalc.deploy.fitting import Fit
+from paramcalc.deploy.hardware import Accelerator
 from paramcalc.deploy.hardware_file import priced
 from paramcalc.deploy.parallel import Layout
+from paramcalc.deploy.recipe import Recipe
+from paramcalc.deploy.training_run import Run
 from tests.conftest import preset
 
 H100 = hardware.find("h100")
@@ -79,7 +84,11 @@ def test_the_busiest_stage_is_named_from_one() -> None:
 
 def test_no_limit_is_no_number() -> None:
     found = figures(Fit(Deployment(preset("bert-base"), Layout()), H100, Load(512)))
-    for key in ("largest_context", "largest_batch", "concurrency", "cached_tokens"):
+    assert (found["largest_context"].value, found["largest_context"].why) == (
+        512,
+        "table of positions",
+    )
+    for key in ("largest_batch", "concurrency", "cached_tokens"):
         assert found[key].value is None
 
 
@@ -123,3 +132,45 @@ def test_the_smallest_of_each_kind() -> None:
 )
 def test_arithmetic(name: str, dtype: str, can: bool) -> None:
     assert fitting.serves(hardware.find(name), preset("llama3-8b").format(dtype)) is can
+
+
+OWN = """
+sources: {{sheet: {{title: a datasheet, date: "2026-03-01"}}}}
+accelerators:
+- {{name: h100-ours, vendor: Me, unit: card, memory: 80 GiB, bandwidth: 3 TB/s,
+   peaks: {{bf16: 900T}}{}}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("source", "label"),
+    [("", ("assumed", "your file")), (", source: sheet", ("measured", "datasheet"))],
+)
+def test_memory_is_known_as_its_entry_says(
+    tmp_path: Path, source: str, label: tuple[str, str]
+) -> None:
+    path = tmp_path / "own.yaml"
+    path.write_text(OWN.format(source))
+    gpu = hardware.find("h100-ours", [path])
+    found = figures(LLAMA._replace(gpu=gpu))
+    assert (found["gpu_bytes"].known, found["gpu_bytes"].why) == label
+    assert found["reserve_bytes"].known == label[0]  # measured on an H100 that is one
+    assert gpu.known_peak("bf16") == label[0]
+    run = {f.key: f for g in training_figures.groups(_trained(gpu)) for f in g.figures}
+    assert (run["gpu_bytes"].known, run["gpu_bytes"].why) == label
+    assert run["peak_flops"].known == label[0]
+
+
+def _trained(gpu: Accelerator) -> Run:
+    return Run(training.Plan(preset("gpt2"), Layout(), Recipe()), gpu, 10**9)
+
+
+def test_what_a_file_changes_is_assumed_and_the_rest_is_not(tmp_path: Path) -> None:
+    path = tmp_path / "own.yaml"
+    path.write_text("extends: h100\nname: ours\nmemory: 96 GiB\n")
+    own = hardware.find("ours", [path])
+    assert own.known("visible") == own.known("memory") == "assumed"
+    assert own.known_peak("bf16") == own.known("bandwidth") == "measured"
+    assert own.known("price_per_hour") == "derived"  # not there
+    path.write_text("extends: h100\nprice_per_hour: 2.49\n")
+    assert hardware.find("h100", [path]).known("visible") == "measured"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -364,6 +365,12 @@ def test_a_broken_file_is_one_line(tmp_path: Path, text: str) -> None:
     assert str(error.value).startswith(str(path))
     assert BAD[text] in str(error.value)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("name", [None, 5, b"h100"])
+def test_a_name_is_a_text(name: Any) -> None:
+    with pytest.raises(InputError, match=r"must be a name; paramcalc hardware lists them$"):
+        hardware.find(name)
 
 
 def test_a_missing_file_is_one_line(tmp_path: Path) -> None:

@@ -117,7 +117,10 @@ def test_recomputation_repeats_adapters_too() -> None:
 @pytest.mark.parametrize(
     ("rank", "targets", "message"),
     [
-        (0, ("q",), "lora_rank = 0: must be at least 1"),
+        (0, ("q",), "lora_rank = 0: must be a whole number of at least 1"),
+        (True, ("q",), "lora_rank = True: must be a whole number"),
+        (8, (), "lora_targets = none: must be a list of one or more"),
+        (8, "q", "lora_targets = q: must be a list of one or more"),
         (8, ("q", "fc1"), "lora_targets = fc1: no such matrix in this model; take q, k, v, o,"),
         (8, ("router",), "lora_targets = router: no such matrix"),
     ],
@@ -127,3 +130,25 @@ def test_bad_input(rank: int, targets: tuple[str, ...], message: str) -> None:
     with pytest.raises(InputError) as caught:
         lora.adapters(ledger, Lora(rank, targets))
     assert str(caught.value).startswith(message)
+
+
+def test_a_rank_is_at_most_the_smaller_side() -> None:
+    """Llama 3 8B has 8 KV heads of 128: k and v are 1,024 x 4,096; q and o are square."""
+    ledger = paramcalc.load("llama3-8b").ledger
+    assert params.total(lora.adapters(ledger, Lora(1024, ("k",)))) == 32 * 1024 * (1024 + 4096)
+    assert params.total(lora.adapters(ledger, Lora(4096, ("q",)))) == 32 * 4096 * (4096 + 4096)
+    with pytest.raises(InputError) as caught:
+        lora.adapters(ledger, Lora(1025, ("q", "k")))
+    line = "lora_rank = 1,025: must be at most the smaller side of attention.k, 1,024 x 4,096"
+    assert str(caught.value) == f"{line}; lower it"
+
+
+def test_a_model_without_a_matrix_to_adapt_says_so() -> None:
+    ledger = paramcalc.load("llama3-8b").ledger
+    bare = [
+        kind._replace(rows=tuple(row for row in kind.rows if row.name.endswith("norm")))
+        for kind in ledger.layers
+    ]
+    with pytest.raises(InputError, match="no matrix to adapt; train it whole") as caught:
+        lora.adapters(ledger.of(ledger.outer, bare), Lora(8, ("all-linear",)))
+    assert "take" not in str(caught.value)

@@ -218,8 +218,8 @@ def test_drops_fall_with_the_factor(
     ("experts", "batch", "line"),
     [
         (set_of(8, 2), Batch(0), "tokens = 0: must be from 1 to 67,108,864; change it"),
-        (set_of(8, 2), Batch(1, Fraction(0)), "capacity_factor = 0: must be above 0"),
-        (set_of(8, 2), Batch(1, Fraction(-1)), "capacity_factor = -1: must be above 0"),
+        (set_of(8, 2), Batch(1, Fraction(0)), "capacity_factor = 0: must be from 0.000001"),
+        (set_of(8, 2), Batch(1, Fraction(-1)), "capacity_factor = -1: must be from 0.000001"),
         (set_of(8, 2), Batch(1, ep=3), "ep = 3: must divide the 8 experts; change it"),
         (set_of(8, 2), Batch(1, ep=16), "ep = 16: must divide the 8 experts; change it"),
         (set_of(8, 2), Batch(1, block=0), "block = 0: must be from 1"),
@@ -231,3 +231,43 @@ def test_refusals(experts: Experts, batch: Batch, line: str) -> None:
     with pytest.raises(InputError) as error:
         check(experts, batch)
     assert str(error.value).startswith(line)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "message"),
+    [
+        ((8, 2, -1), "tokens = -1: must be a whole number of at least 0"),
+        ((8, 9, 3), "top_k = 9: must be at most n_experts = 8"),
+        ((0, 0, 1), "n_experts = 0: must be a whole number of at least 1"),
+        ((8, 2.0, 3), "top_k = 2.0: must be a whole number"),
+    ],
+)
+def test_no_such_experts(sizes: tuple[int, int, int], message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        experts_touched(*sizes)
+    assert str(caught.value).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("batch", "message"),
+    [
+        (Batch(1.5), "tokens = 1.5: must be a whole number"),  # type: ignore[arg-type]
+        (Batch(True), "tokens = True: must be a whole number"),
+        (Batch(10, 0.5), "capacity_factor = 0.5: must be a Fraction"),  # type: ignore[arg-type]
+        (Batch(10, Fraction(1, 10**7)), "capacity_factor = 1e-07: must be from 0.000001"),
+        (Batch(10, seed=-1), "seed = -1: must be from 0"),
+        (Batch(10, seed=2**63), f"seed = {2**63}: must be from 0"),
+        (Batch(10, ep=0), "ep = 0: must be from 1"),
+    ],
+)
+def test_no_such_batch(batch: Batch, message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        answer(set_of(8, 2), batch, routings(set_of(8, 2)))
+    assert str(caught.value).startswith(message)
+
+
+@pytest.mark.parametrize(("assumed", "why"), [(True, "default"), (False, "--capacity-factor")])
+def test_a_factor_is_assumed_typed_or_not(assumed: bool, why: str) -> None:
+    figures = answer(set_of(8, 2), Batch(8, assumed=assumed), [])[0].figures
+    (factor,) = (figure for figure in figures if figure.key == "capacity_factor")
+    assert (factor.value, factor.known, factor.why) == (1_250_000, "assumed", why)

@@ -5,13 +5,22 @@ from __future__ import annotations
 from collections import Counter
 from fractions import Fraction
 from itertools import combinations
+from time import process_time
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from paramcalc.deploy.moe_load import Experts, routings
-from paramcalc.deploy.moe_routing import balance_loss, draw, even, expected, shares, zipf
+from paramcalc.deploy.moe_load import Batch, Experts, loads_of, routings
+from paramcalc.deploy.moe_routing import (
+    balance_loss,
+    draw,
+    even,
+    expected,
+    expected_loads,
+    shares,
+    zipf,
+)
 from paramcalc.errors import InputError
 
 EIGHT = Experts("ffn", 8, 2, 1, 1, 8)
@@ -46,6 +55,43 @@ def test_refusals(exponent: Fraction | None, loads: tuple[Fraction, ...] | None,
 def test_expected_of_certain_loads() -> None:
     assert expected(7, Fraction(0), int) == (0,)
     assert expected(7, Fraction(1), int) == (7,)
+
+
+@pytest.mark.parametrize("capacity", [0, 196_000, 199_000, 200_000, 200_100, 205_000, 10**6])
+@pytest.mark.parametrize("block", [1, 7, 128])
+def test_many_tokens_are_not_added_up_one_by_one(capacity: int, block: int) -> None:
+    """A million tokens at 1 in 5: the closed forms against the sum over every load."""
+    share = Fraction(1, 5)
+    summed = expected(
+        10**6,
+        share,
+        lambda load: max(0, load - capacity),
+        lambda load: -(-load // block) * block,
+        bool,
+    )
+    found = expected_loads(10**6, share, capacity, block)
+    assert all(abs(a - b) < Fraction(1, 2**40) for a, b in zip(found, summed, strict=True))
+
+
+def test_a_large_skewed_batch_takes_no_time() -> None:
+    """60 million tokens take 8 each, and a block of each expert is half empty."""
+    start = process_time()
+    found = loads_of(
+        Experts("ffn", 256, 8, 1, 1, 256),
+        Batch(60_000_000),
+        2_343_750,
+        routings(Experts("ffn", 256, 8, 1, 1, 256), Fraction(6, 5))[2],
+    )
+    assert process_time() - start < 1.5
+    assert found.largest == 60_000_000  # the first experts are held at a share of 1
+    assert abs(found.rows - (8 * 60_000_000 + 128 * 256 / 2)) < 128 * 256 / 2
+
+
+def test_too_many_unequal_loads_are_refused() -> None:
+    thousands = Experts("ffn", 4096, 8, 1, 1, 4096)
+    law = routings(thousands, Fraction(6, 5))[2]
+    with pytest.raises(InputError, match=r"tokens = 60,000,000: .* loads of .* unequal experts"):
+        loads_of(thousands, Batch(60_000_000), 10**6, law)
 
 
 @given(st.integers(1, 3000), st.fractions(0, 1, max_denominator=500))

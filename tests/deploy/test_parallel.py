@@ -236,3 +236,17 @@ def test_nothing_is_copied_but_norms_where_all_divides(tp: int, layers: int, wid
     assert sum(params.total(stage) for stage in stages) == model.params.total
     kept = sum(memory.kv_bytes(stage, 7, 3, 16) for stage in stages)
     assert kept == model.memory.kv_bytes(7, batch=3)
+
+
+def test_stages_that_hold_the_same_layers_share_their_rows() -> None:
+    """Llama 3 8B over 8 stages: the first, the last, and six alike, each with layers of its own."""
+    found = parallel.stages(paramcalc.load("llama3-8b").ledger, Layout(pp=8))
+    assert len({id(stage.rows) for stage in found}) == 3
+    assert [stage.layers[0].ranges for stage in found] == [
+        ((4 * i, 4 * i + 4, 1),) for i in range(8)
+    ]
+
+
+def test_a_dense_model_has_no_expert_to_split() -> None:
+    with pytest.raises(InputError, match="etp = 2: the model has no experts; leave it out"):
+        parallel.check(paramcalc.load("llama3-8b").ledger, Layout(tp=2, etp=2))

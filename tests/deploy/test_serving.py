@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Any
 
 import pytest
 
+from paramcalc import formats
 from paramcalc.deploy import hardware, serving, serving_figures
 from paramcalc.deploy.engine import Engine
 from paramcalc.deploy.fit import Deployment
 from paramcalc.deploy.hardware_file import priced
 from paramcalc.deploy.parallel import Layout
 from paramcalc.deploy.roofline import Step
-from paramcalc.deploy.serving import Service, Workload
+from paramcalc.deploy.serving import Service, Workload, machine
 from paramcalc.errors import InputError
+from paramcalc.spelling import shown
 from tests.conftest import preset
 
 SECOND = 10**9
@@ -322,3 +325,34 @@ def test_stages_compute_what_the_whole_does(name: str) -> None:
     lone = Asked(name, batch=8).service()
     assert sum(one.work for one in s.steps) == lone.steps[0].work
     assert sum(one.weights for one in s.steps) == lone.steps[0].weights
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ((-60, 80, 0), "flops_percent = -60: must be a whole number of at least 1"),
+        ((0, 80, 0), "flops_percent = 0: must be"),
+        ((600, 80, 0), "flops_percent = 600: must be at most 100; lower it"),
+        ((60.5, 80, 0), "flops_percent = 60.5: must be"),
+        ((60, 0, 0), "bandwidth_percent = 0: must be"),
+        ((60, 101, 0), "bandwidth_percent = 101: must be at most 100"),
+        ((60, "80", 0), "bandwidth_percent = 80: must be"),
+        ((60, 80, -1), "hop = -1: must be a whole number of at least 0"),
+        ((60, 80, 0.5), "hop = 0.5: must be"),
+    ],
+)
+def test_shares_of_a_machine(settings: tuple[Any, Any, Any], says: str) -> None:
+    with pytest.raises(InputError) as error:
+        machine(hardware.find("h100"), formats.find("bf16"), *settings)
+    assert str(error.value).startswith(says)
+
+
+@pytest.mark.parametrize("bad", [1.5, "1", True, None, 0, -1])
+def test_a_workload_is_whole_and_at_least_1(bad: Any) -> None:
+    gpu = hardware.find("h100")
+    there = Deployment(preset("gpt2"), Layout())
+    speed = machine(gpu, there.format, 60, 80, 0)
+    for name in ("prompt", "output", "batch"):
+        work = Workload(1, 1, 1)._replace(**{name: bad})
+        with pytest.raises(InputError, match=f"^{name} = {shown(bad)}: must be a whole number"):
+            Service(there, gpu, speed, work)

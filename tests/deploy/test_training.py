@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 
 import paramcalc
-from paramcalc.deploy import activations, optimizers, training
+from paramcalc.deploy import activations, optimizers, training_states
 from paramcalc.deploy.lora import Lora
 from paramcalc.deploy.parallel import Layout
 from paramcalc.deploy.recipe import Recipe
 from paramcalc.deploy.schedule import Schedule
-from paramcalc.deploy.training import Plan, Ranks
+from paramcalc.deploy.training import Plan
+from paramcalc.deploy.training_states import Ranks
 from paramcalc.errors import InputError
 from paramcalc.ledger import Tensor
 
@@ -38,7 +39,7 @@ def plan(model: str, layout: Layout | None = None, **how: object) -> Plan:
 def test_zero(millions: int, ranks: int, printed: tuple[float, ...]) -> None:
     weights = [Tensor("weights", "ffn", (millions * 1000, 1000))]
     for zero, gigabytes in enumerate(printed):
-        found = training.states(weights, Recipe(zero=zero), Ranks(ranks, ranks))
+        found = training_states.states(weights, Recipe(zero=zero), Ranks(ranks, ranks))
         assert found.total / BILLION == pytest.approx(gigabytes, rel=0.005)
 
 
@@ -73,10 +74,10 @@ def test_experts_are_shared_out_over_their_own_ranks() -> None:
     rest = 46_702_792_704 - 8 * expert
     assert found.parameters == rest + expert
     assert found.states.optimizer == 8 * rest // 8 + 8 * expert
-    assert training.ranks(Layout(dp=8, ep=8)) == (8, 1)
-    assert training.ranks(Layout(tp=4, dp=8, ep=8)) == (8, 4)
-    assert training.ranks(Layout(tp=4, dp=8, cp=2)) == (16, 16)
-    assert training.ranks(Layout(dp=64, ep=8), shard_over=8) == (8, 8)
+    assert training_states.ranks(Layout(dp=8, ep=8)) == (8, 1)
+    assert training_states.ranks(Layout(tp=4, dp=8, ep=8)) == (8, 4)
+    assert training_states.ranks(Layout(tp=4, dp=8, cp=2)) == (16, 16)
+    assert training_states.ranks(Layout(dp=64, ep=8), shard_over=8) == (8, 8)
 
 
 @pytest.mark.parametrize("pp", [1, 2, 4, 7])
@@ -174,7 +175,12 @@ BAD: list[tuple[str, Layout, dict[str, object], str]] = [
     ("llama3-8b", Layout(ep=2, dp=2), {}, "ep = 2: the model has no experts"),
     ("mixtral-8x7b", Layout(ep=3, dp=3), {}, "ep = 3: must divide the 8 experts"),
     ("llama3-8b", Layout(dp=16), {"global_batch": 1000, "micro_batch": 8}, "global_batch = 1,000:"),
-    ("llama3-8b", Layout(), {"micro_batch": 0}, "micro_batch = 0: must be at least 1"),
+    (
+        "llama3-8b",
+        Layout(),
+        {"micro_batch": 0},
+        "micro_batch = 0: must be a whole number of at least 1",
+    ),
     ("llama3-8b", Layout(), {"zero": 4}, "zero = 4: must be 0, 1, 2 or 3"),
     ("llama3-8b", Layout(), {"dtype": "int8"}, "dtype = int8: must be one of bf16"),
     ("llama3-8b", Layout(), {"grad_dtype": "x"}, "grad_dtype = x: must be one of bf16"),
@@ -191,3 +197,52 @@ def test_bad_input(model: str, layout: Layout, how: dict[str, object], message: 
     with pytest.raises(InputError) as caught:
         plan(model, layout, **how)
     assert str(caught.value).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ({"reserve": -1}, "reserve = -1: must be a whole number of at least 0"),
+        ({"micro_batch": 10**12}, "micro_batch = 1,000,000,000,000: must be at most 1,000,000"),
+        ({"micro_batch": 1.5}, "micro_batch = 1.5: must be a whole number"),
+        ({"micro_batch": "4"}, "micro_batch = 4: must be a whole number"),
+        ({"seq": True}, "seq = True: must be a whole number"),
+        ({"optimizer": "x"}, "optimizer = x: must be of its own type"),
+        ({"schedule": "1f1b"}, "schedule = 1f1b: must be of its own type"),
+        ({"lora": 8}, "lora = 8: must be of its own type"),
+        ({"zero": True}, "zero = True: must be 0, 1, 2 or 3"),
+        ({"grad_dtype": ""}, "grad_dtype = : must be one of bf16, fp16, fp32"),
+        ({"recompute": "some"}, "recompute = some: must be none, selective or full"),
+        ({"attention": "fast"}, "attention = fast: must be one of"),
+        ({"master": True, "dtype": "fp32"}, "master = true: fp32 weights need no fp32 copy"),
+        ({"lora": Lora(8), "dtype": "fp16"}, "dtype = fp16: adapters are fp32"),
+        ({"zero": 0, "shard_over": 1}, "shard_over = 1: ZeRO 0 divides nothing"),
+    ],
+)
+def test_settings_that_no_run_has(how: dict[str, object], message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        plan("llama3-8b", None, **how)
+    assert str(caught.value).startswith(message)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("order", [Schedule(), Schedule("gpipe"), Schedule("interleaved", 3)])
+def test_equal_stages_are_counted_once_and_hold_the_same(order: Schedule) -> None:
+    """24 equal layers over 4 stages: the middle ones hold a quarter of the layers each, the ends
+    also the embedding, and the norm with the head; passes in flight by Narayanan et al."""
+    card = {"d_model": 64, "n_layers": 24, "n_heads": 4, "d_ff": 128, "vocab_size": 1000}
+    found = Plan(
+        paramcalc.load(card | {"context": 128}),
+        Layout(pp=4),
+        Recipe(global_batch=8, schedule=order),
+    ).stages
+    layer = 4 * 64 * 64 + 2 * 64 * 128 + 2 * 64
+    ends = [1000 * 64, 0, 0, 1000 * 64 + 64]
+    assert [stage.parameters for stage in found] == [6 * layer + end for end in ends]
+    flights = {
+        "1f1b": [4, 3, 2, 1],
+        "gpipe": [8, 8, 8, 8],
+        "interleaved": [2 * (3 - i) + 2 * 4 + 1 for i in range(4)],
+    }
+    assert [stage.in_flight for stage in found] == flights[order.kind]
+    assert [stage.number for stage in found] == [0, 1, 2, 3]

@@ -93,3 +93,31 @@ def test_no_layout(gpus: int, base: Layout, how: Recipe, message: str) -> None:
     with pytest.raises(InputError) as caught:
         training_fit.chosen(paramcalc.load("mixtral-8x7b"), gpus, base, how, H100)
     assert str(caught.value).startswith(message)
+
+
+def test_the_largest_divisor_that_fits_is_found_at_once() -> None:
+    """2^4 x 3^2 x 5 x 7 x 11 x 13 has 240 divisors; each sequence adds the same activations."""
+    model = paramcalc.load("gpt2")
+    one, two = (Plan(model, Layout(), Recipe(seq=1024, micro_batch=n)).need for n in (1, 2))
+    wide = Plan(model, Layout(), Recipe(seq=1024, micro_batch=720_720))
+    most = (H100 - one) // (two - one) + 1
+    divisor = max(n for n in range(1, most + 1) if 720_720 % n == 0)
+    assert asked(wide)["--micro-batch"] == str(divisor)
+    assert Plan(model, Layout(), Recipe(seq=1024, micro_batch=divisor)).fits(H100)
+
+
+@pytest.mark.parametrize("optimizer", ["adamw", "adamw-8bit", "adafactor"])
+@pytest.mark.parametrize("lora", [None, Lora(8, ("q", "down"))])
+@pytest.mark.parametrize("zero", [0, 1, 2, 3])
+@pytest.mark.parametrize("base", [Layout(), Layout(ep=4), Layout(cp=2)])
+def test_no_layout_needs_less_than_its_share_of_the_states(
+    optimizer: str, lora: Lora | None, zero: int, base: Layout
+) -> None:
+    """Every byte of the states is on some GPU, those that ZeRO leaves whole on each replica's."""
+    model = paramcalc.load("mixtral-8x7b")
+    how = Recipe(optimizers.find(optimizer), zero=zero, lora=lora, seq=128)
+    plans = list(training_fit.layouts(model, 16, base, how))
+    assert plans
+    for plan in plans:
+        alone = Plan(model, plan.layout, how)
+        assert plan.least == alone.least <= alone.need

@@ -63,11 +63,60 @@ def test_training_flops_by_hand() -> None:
     assert run("llama3-8b", tokens=2 * n).model_flops == 2 * 3 * forward
 
 
-def test_a_last_shorter_sequence() -> None:
-    model = paramcalc.load("llama3-8b")
-    found = run("llama3-8b", tokens=8192 + 100).model_flops
-    assert found == model.flops.training(8192) + model.flops.training(100)
-    assert run("llama3-8b", tokens=100).model_flops == model.flops.training(100)
+@pytest.mark.parametrize(
+    ("tokens", "steps"),
+    [
+        (1, 1),
+        (8192, 1),
+        (8 * 8192, 1),
+        (8 * 8192 + 1, 2),
+        (12 * 8192, 2),
+        (15 * TRILLION, 228881836),
+    ],
+)
+def test_a_run_takes_whole_steps(tokens: int, steps: int) -> None:
+    """Eight GPUs, a sequence of 8,192 each: 65,536 tokens; 15e12 are 228,881,835.9 steps."""
+    found = run("llama3-8b", Layout(dp=8), tokens=tokens)
+    step = run("llama3-8b", Layout(dp=8))
+    assert (found.steps, found.processed) == (steps, steps * 65_536)
+    assert found.model_flops == steps * 8 * paramcalc.load("llama3-8b").flops.training(8192)
+    assert found.seconds == steps * step.seconds
+    assert found.tokens_per_second == step.tokens_per_second
+    figures = {f.key: f.value for group in training_figures.groups(found) for f in group.figures}
+    assert figures["step_time"] == int(step.seconds * 10**6)
+    assert figures["tokens"] == tokens
+    rounded = None if tokens % 65_536 == 0 else steps * 65_536
+    assert figures.get("processed_tokens") == rounded
+    assert figures["flops_6n"] == 6 * 8_030_261_248 * steps * 65_536
+
+
+def test_energy_of_a_step_is_in_joules() -> None:
+    """A step of Llama 3 8B on 8,192 tokens at 40% of an H100 is 1.0654 s at 700 W: 745 J."""
+    found = run("llama3-8b")
+    assert found.joules == int(found.seconds * 700) == 745
+    assert found.watt_hours == 0
+
+
+def test_the_hardware_cannot_pass_its_peak() -> None:
+    """Full recomputation repeats a forward pass but for the head: 3 of (4 - h / f)."""
+    how = Recipe(seq=8192, recompute="full")
+    n = 8192
+    head = 2 * 128_256 * 4096 * n
+    forward = paramcalc.load("llama3-8b").flops.training(n) // 3
+    most = Fraction(3 * forward, 4 * forward - head)
+    assert run("llama3-8b", how=how, mfu=most).hfu == 1
+    with pytest.raises(InputError) as caught:
+        run("llama3-8b", how=how, mfu=most + Fraction(1, 10**6))
+    assert f"at most {int(most * 10**4) / 10**4:g}" in str(caught.value)
+    speed = int(H100_PEAK * n / Fraction(4 * forward - head))
+    assert run("llama3-8b", how=how, tokens_per_second=speed).hfu <= 1
+    with pytest.raises(InputError, match=f"at their peak do {speed:,}; lower it"):
+        run("llama3-8b", how=how, tokens_per_second=speed + 1)
+
+
+def test_a_float_is_what_it_is_written_as() -> None:
+    assert run("llama3-8b", mfu=0.4).seconds == run("llama3-8b", mfu=Fraction(2, 5)).seconds
+    assert run("llama3-8b", pue=1.2).pue == Fraction(6, 5)
 
 
 def test_recomputation_adds_a_forward_pass_of_the_layers() -> None:
@@ -143,13 +192,20 @@ def test_the_peak_is_that_of_the_format() -> None:
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ({"tokens": 0}, "tokens = 0: must be at least 1"),
+        ({"tokens": 0}, "tokens = 0: must be a whole number of at least 1"),
+        ({"tokens": 1.5}, "tokens = 1.5: must be a whole number of at least 1"),
+        ({"tokens": 10**18 + 1}, "tokens = 1,000,000,000,000,000,001: must be at most"),
+        ({"tokens_per_second": 0}, "tokens_per_second = 0: must be a whole number"),
+        ({"mfu": float("nan")}, "mfu = nan: must be a number"),
+        ({"mfu": "0.4"}, "mfu = 0.4: must be a number; as Fraction"),
+        ({"compute": "int8"}, "compute = int8: integers carry no gradients; take one of fp64,"),
+        ({"compute": "INT4"}, "compute = INT4: integers carry no gradients"),
         ({"mfu": Fraction(3, 2)}, "mfu = 1.5: must be above 0 and at most 1"),
         ({"mfu": Fraction(0)}, "mfu = 0: must be above 0"),
         ({"mfu": Fraction(1, 2), "tokens_per_second": 9}, "mfu and tokens_per_second: each"),
         ({"tokens_per_second": 10**6}, "tokens_per_second = 1,000,000: 1 h100-sxm-80gb at"),
         ({"compute": "fp4"}, "compute = fp4: h100-sxm-80gb has no such peak; take one of"),
-        ({"pue": Fraction(1, 2)}, "pue = 0.5: must be at least 1"),
+        ({"pue": Fraction(1, 2)}, "pue = 0.5: must be from 1"),
     ],
 )
 def test_bad_input(more: dict[str, object], message: str) -> None:

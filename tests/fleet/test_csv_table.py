@@ -53,8 +53,28 @@ def test_dialects(data: bytes, tmp_path: Path) -> None:
 
 
 def test_what_stands_above_the_heading(tmp_path: Path) -> None:
-    data = b"sep=;\nmodel;a\nx;1\n"
-    assert annotated(tmp_path, data, 2) == b"sep=;\nmodel;a;n;paramcalc_error\nx;1;0;\n"
+    data = b"title\nmodel;a\nx;1\n"
+    assert annotated(tmp_path, data, 2) == b"title\nmodel;a;n;paramcalc_error\nx;1;0;\n"
+
+
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+@pytest.mark.parametrize("sign", [b";", b",", b"\t", b"|", b":"])
+def test_a_line_that_names_the_delimiter_is_no_row(
+    sign: bytes, mark: bytes, tmp_path: Path
+) -> None:
+    first, second = mark + b"sep=" + sign + b"\r\n", b"model;a\r\nx;1\r\n".replace(b";", sign)
+    third = b"model;a;n;paramcalc_error\r\nx;1;0;\r\n".replace(b";", sign)
+    assert annotated(tmp_path, first + second) == first + third
+    lower = first + b"title\r\n" + second  # the heading is row 2, as a spreadsheet shows it
+    assert annotated(tmp_path, lower, 2) == first + b"title\r\n" + third
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-32-le", "utf-32"])
+def test_wide_letters_without_a_mark_are_refused(encoding: str, tmp_path: Path) -> None:
+    path = tmp_path / "in.csv"
+    path.write_bytes("Model,GPU\r\ngpt2,h100\r\n".encode(encoding))
+    with pytest.raises(FileError, match=r"row 1 holds null characters.*save it as UTF-8"):
+        CsvTable(path)
 
 
 @pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])

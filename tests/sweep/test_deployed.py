@@ -11,6 +11,7 @@ import paramcalc
 from paramcalc.deploy import hardware, serving
 from paramcalc.deploy.engine import for_gpu
 from paramcalc.deploy.fit import Deployment, Load
+from paramcalc.deploy.fitting import Fit
 from paramcalc.deploy.hardware_file import priced
 from paramcalc.deploy.parallel import Layout
 from paramcalc.deploy.serving import Service, Workload
@@ -70,7 +71,7 @@ def check(row: dict[str, Any]) -> None:
     assert row["gpu_kv_bytes"] == one.cache_paged(stage, load)
     assert row["gpu_bytes_needed"] == one.need(load)
     assert row["gpu_free_bytes"] == one.budget(gpu.visible_bytes) - one.need(load)
-    assert max(0, row["largest_batch"]) == one.largest_batch(load.context, gpu.visible_bytes)
+    assert row["largest_batch"] == one.largest_batch(load.context, gpu.visible_bytes)
     machine = serving.machine(gpu, one.format, 60, 80, 10_000)
     service = Service(one, gpu, machine, Workload(row["context"], 1, row["batch"]))
     assert row["step_nanoseconds"] == service.step_time
@@ -191,3 +192,79 @@ def test_the_search_finds_what_a_walk_finds() -> None:
     found = [int(row.table.at(np.array([row.own]))[0][0]) for row in search.best(searched)]
     assert found == sorted(walked)[:3]
     assert search.count(Plan(Request(**common, where=(fits,)))) == len(walked)
+
+
+KINDS = (
+    "gpt2",  # learned positions
+    "starcoder-15b",
+    "bert-base",
+    "opt-125m",
+    "bart-large",  # an encoder, learned positions
+    "t5-small",
+    "llama3-8b",  # rotary
+    "gemma3-4b",  # windows
+    "deepseek-v2-lite",  # latent attention
+    "llama4-scout",  # chunks
+    "qwen3-30b-a3b",
+)
+TOWERS = {"gemma3-4b": 419_816_304, "llama4-scout": 871_932_416}
+"""Of their files, what reads images."""
+FIGURES = ("context", "gpu_weight_bytes", "gpu_bytes_needed", "gpu_free_bytes")
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_context_is_asked_of_the_deployment_as_in_fit(name: str) -> None:
+    """Far beyond a learned table too: it keeps its length, and the weights those published."""
+    model, gpu = paramcalc.load(name), hardware.find("h100")
+    contexts = (100, 512, 8192, 2_000_000)
+    axes = (("gpu", "h100"), ("dtype", "bf16"), ("context", ",".join(map(str, contexts))))
+    caches = any(cache.elements(1) for cache in model.ledger.caches)
+    columns = (*FIGURES, *(("largest_batch",) if caches else ()))
+    rows = table(models=(name,), axes=axes, columns=columns)
+    assert [row["context"] for row in rows] == list(contexts)
+    one = Deployment(model, Layout(), engine=for_gpu(gpu))
+    for row in rows:
+        load = Load(row["context"])
+        assert row["gpu_weight_bytes"] == one.stages[0].weights
+        assert row["gpu_bytes_needed"] == one.need(load)
+        assert row["gpu_free_bytes"] == Fit(one, gpu, load).gap
+        assert (row["gpu_free_bytes"] >= 0) is one.fits(load, gpu.visible_bytes)
+        if caches:
+            most = one.largest_batch(load.context, gpu.visible_bytes)
+            assert row["largest_batch"] == most
+    about = model.spec.about
+    assert about is not None
+    if isinstance(about.published, int):
+        text = about.published - TOWERS.get(name, 0)
+        assert {row["gpu_weight_bytes"] for row in rows} == {2 * text}
+
+
+def test_starcoder_by_hand() -> None:
+    """15,517,456,384 parameters (its files hold as many), 40 layers of one K and V head of 128."""
+    axes = (("gpu", "h100"), ("context", "8k,2000000"))
+    columns = ("gpu_weight_bytes", "gpu_kv_bytes", "params")
+    rows = table(models=("starcoder-15b",), axes=axes, columns=columns)
+    assert {row["params"] for row in rows} == {15_517_456_384}
+    assert {row["gpu_weight_bytes"] for row in rows} == {31_034_912_768}
+    assert [row["gpu_kv_bytes"] for row in rows] == [8192 * 20_480, 2_000_000 * 20_480]
+
+
+def test_without_a_gpu_a_context_is_the_models_field() -> None:
+    rows = table(models=("gpt2",), axes=(("context", "1k,3k"),), columns=("params",))
+    assert [row["params"] for row in rows] == [124_439_808, 124_439_808 + 2048 * 768]
+
+
+def test_a_switch_that_adds_a_table_keeps_its_length() -> None:
+    """``gpt2`` gives llama3-8b a table of its own 8,192 places, whatever is asked of the GPU."""
+    axes = (("gpt2", "true"), ("gpu", "h100"), ("context", "1k,2000000"))
+    rows = table(axes=axes, columns=("params", "params_position"))
+    assert {row["params_position"] for row in rows} == {8192 * 4096}
+    assert len({row["params"] for row in rows}) == 1
+
+
+def test_a_context_may_be_an_expression_beside_a_table() -> None:
+    axes = (("gpu", "h100"), ("batch", "1,4"), ("context", "8192/batch"))
+    rows = table(models=("gpt2",), axes=axes, columns=("context", "params", "gpu_kv_bytes"))
+    assert [row["context"] for row in rows] == [8192, 2048]
+    assert {row["params"] for row in rows} == {124_439_808}
+    assert len({row["gpu_kv_bytes"] for row in rows}) == 1
