@@ -187,8 +187,9 @@ class LayerRows(NamedTuple):
 
     def all_rows(self) -> Iterator[Row]:
         """Yield the rows multiplied by the layers that hold them."""
+        prefix = self.prefix
         for row in self.rows:
-            yield row.times(self.n_layers, self.prefix, self.stream, self.shared)
+            yield row.times(self.n_layers, prefix, self.stream, self.shared)
 
 
 class Ledger(NamedTuple):

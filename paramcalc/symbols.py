@@ -8,7 +8,9 @@ formula is kept as a sum of products (a polynomial), whose factors may be floors
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
+from weakref import WeakValueDictionary
 
 from paramcalc.numbers import fixed_power
 
@@ -18,44 +20,64 @@ Product = tuple[Factor, ...]
 _ORDER = ["L", "E", "k", "B", "n", "V", "H", "H_kv", "d_h", "d_v", "d", "d_ff", "d_e", "d_s"]
 
 
-class Atom:
-    """A named number, or ``floor``, ``ceil``, ``min``, ``max`` or ``power`` of two formulas.
+class _Made:
+    """A way of making an atom, known by itself: to compare two takes no look inside them."""
 
-    Atoms made in the same way are equal, so that like terms meet.
+    __slots__ = ("__weakref__",)
+
+
+_MADE: WeakValueDictionary[Any, _Made] = WeakValueDictionary()
+"""Each way that some atom is made, by the atom's name and parts."""
+
+
+class Atom:
+    """A named number, or a ``floor``, ``ceil`` or ``power`` of two formulas, or the ``min`` or
+    ``max`` of two or more.
+
+    Atoms made in the same way are equal, whatever their values, so that like terms meet.
     """
 
     def __init__(self, name: str, value: int, parts: tuple[Formula, ...] = ()) -> None:
         self.name = name
         self.value = value
         self.parts = parts
-        self._made = self.text(lambda atom: atom.name, rounding=True) if parts else name
+        self._made = _MADE.setdefault((name, parts), _Made())
         self._hash = hash(self._made)
-        text = self.text(lambda atom: atom.name) if parts else name
-        base = text.partition("[")[0]
-        self.key = (_ORDER.index(base) if base in _ORDER else len(_ORDER), text, self._made)
-        """What orders factors inside a product: the card's order, then the text."""
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Atom) and self._made == other._made
+        return isinstance(other, Atom) and self._made is other._made
 
     def __hash__(self) -> int:
         return self._hash
 
-    def text(self, show: Callable[[Atom], str], *, rounding: bool = False) -> str:
+    @cached_property
+    def key(self) -> tuple[int, str]:
+        """What orders factors inside a product, the same for equal atoms: the card's order, then
+        a text that no value and no order of terms changes."""
+        if self.parts:
+            return len(_ORDER), f"{self.name}({', '.join(map(_plain, self.parts))})"
+        base = self.name.partition("[")[0]
+        return _ORDER.index(base) if base in _ORDER else len(_ORDER), self.name
+
+    def text(self, show: Show) -> str:
         """Return the atom as text, its named numbers shown by ``show``.
 
-        A quotient that is whole for these values is written without floor or ceil, unless
-        ``rounding`` asks for what it is for others.
+        A quotient that is whole for these values is written without floor or ceil.
         """
         if not self.parts:
             return show(self)
-        a, b = (part.text(show, rounding=rounding) for part in self.parts)
+        texts = [part.text(show) for part in self.parts]
         if self.name in ("min", "max", "power"):
-            return f"{self.name}({a}, {b})"
+            return f"{self.name}({', '.join(texts)})"
+        a, b = texts
         wrap = "({})" if len(self.parts[0].terms) > 1 else "{}"
         fraction = f"{wrap.format(a)}/{b if b.isidentifier() or b.isdigit() else f'({b})'}"
-        exact = not rounding and self.parts[0].value % self.parts[1].value == 0
+        exact = self.parts[0].value % self.parts[1].value == 0
         return f"({fraction})" if exact else f"{self.name}({fraction})"
+
+
+Show = Callable[[Atom], str]
+"""What a named number is written as."""
 
 
 class Formula:
@@ -124,6 +146,10 @@ class Formula:
         return isinstance(other, Formula | int) and self.terms == lift(other).terms
 
     def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
         return hash(frozenset(self.terms.items()))
 
     @property
@@ -134,26 +160,30 @@ class Formula:
         return self.terms.get(()) if len(self.terms) == 1 else None
 
     def _choice(self, which: int) -> tuple[Formula, ...]:
-        """What this is the minimum (0) or maximum (1) of: itself, and two parts if it is one."""
+        """What this is the minimum (0) or maximum (1) of: its parts if it is one, else itself."""
         if len(self.terms) == 1:
             ((product, count),) = self.terms.items()
             if count == 1 and len(product) == 1 and product[0][1] == 1:
                 atom = product[0][0]
                 if atom.name == ("min", "max")[which] and atom.parts:
-                    return (self, *atom.parts)
+                    return atom.parts
         return (self,)
 
     @staticmethod
     def min_or_max(a: Any, b: Any, which: int) -> Formula:
-        """Minimum (0) or maximum (1), called by ``paramcalc.numbers``."""
+        """Minimum (0) or maximum (1), called by ``paramcalc.numbers``.
+
+        One of the same kind inside is taken apart, so that many together are no deep nest.
+        """
         x, y = lift(a), lift(b)
-        value = (min, max)[which](x.value, y.value)
         for one, other in ((x, y), (y, x)):
             if which == 0 and one.constant in (0, 1) and other.constant is None:
                 return one  # a size is at least 1
-            if one in other._choice(which):
+            if set(one._choice(which)) <= set(other._choice(which)):
                 return other
-        return _of(Atom(("min", "max")[which], value, (x, y)))
+        value = (min, max)[which](x.value, y.value)
+        parts = tuple(dict.fromkeys((*x._choice(which), *y._choice(which))))
+        return _of(Atom(("min", "max")[which], value, parts))
 
     @staticmethod
     def fixed_power(base: Any, exponent: Any) -> Formula:
@@ -161,18 +191,11 @@ class Formula:
         x, y = lift(base), lift(exponent)
         return _of(Atom("power", fixed_power(x.value, y.value), (x, y)))
 
-    def text(
-        self, show: Callable[[Atom], str] = lambda atom: atom.name, *, rounding: bool = False
-    ) -> str:
-        """Return the formula with names, or with whatever ``show`` gives for a named number.
-
-        ``rounding`` writes every floor and ceil, as in ``Atom.text``.
-        """
+    def text(self, show: Show = lambda atom: atom.name) -> str:
+        """Return the formula with names, or with whatever ``show`` gives for a named number."""
         parts: list[str] = []
         for product, count in self.terms.items():
-            factors = [
-                atom.text(show, rounding=rounding) + _power(power) for atom, power in product
-            ]
+            factors = [atom.text(show) + _power(power) for atom, power in product]
             size = abs(count)
             if size != 1 or not factors:
                 factors.insert(0, f"{size:,}")
@@ -200,6 +223,16 @@ def lift(value: Any) -> Formula:
 
 def _of(atom: Atom) -> Formula:
     return Formula({((atom, 1),): 1}, atom.value)
+
+
+def _plain(formula: Formula) -> str:
+    """A formula as text that tells it from others and is the same for equal ones."""
+    return "+".join(
+        sorted(
+            f"{count}*" + "*".join(f"{atom.key[1]}^{power}" for atom, power in product)
+            for product, count in formula.terms.items()
+        )
+    )
 
 
 def _wrapped(text: str) -> bool:

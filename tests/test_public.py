@@ -207,7 +207,7 @@ def test_quantity_names_are_stable() -> None:
 
 
 RANKS = [
-    "errors numbers symbols",
+    "errors numbers symbols writing",
     "sight",
     "ledger",
     "layout blocks spelling rules sections spec",

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
-from paramcalc.numbers import maximum, minimum
+from paramcalc.numbers import ceil_div, maximum, minimum
 from paramcalc.symbols import Formula, lift, symbol
 
 
@@ -42,4 +42,41 @@ def test_the_largest_of_what_was_compared_already() -> None:
     assert lift(maximum(b, maximum(a, b))).text() == "max(a, b)"
     assert lift(minimum(minimum(a, b), a)).text() == "min(a, b)"
     assert lift(minimum(maximum(a, b), a)).text() == "min(max(a, b), a)"
-    assert lift(maximum(maximum(a, b), c)).text() == "max(max(a, b), c)"
+    assert lift(maximum(maximum(a, b), c)).text() == "max(a, b, c)"
+    assert lift(maximum(maximum(a, b), maximum(c, b))).text() == "max(a, b, c)"
+    assert lift(minimum(minimum(a, c), minimum(c, minimum(a, b)))).text() == "min(c, a, b)"
+    assert lift(maximum(maximum(a, b), c)).value == 7
+
+
+def test_atoms_made_in_one_way_meet_whatever_their_values_and_the_order_of_terms() -> None:
+    a, b, c = named()
+    one, other = lift((a + b) // c), lift((b + a) // c)
+    assert one - other == 0
+    assert (one * other).terms == (one * one).terms == (other * one).terms
+    assert one * c * other == other * other * c
+    assert symbol("a", 8) // 4 == symbol("a", 9) // 4  # whole, and not
+    up: Any = ceil_div(cast(Any, symbol("a", 8)), 4)
+    assert up != symbol("a", 8) // 4
+
+
+def test_the_largest_of_hundreds_is_no_deep_nest() -> None:
+    sizes = [symbol(f"W{i}", i + 1) for i in range(2000)]
+    n: Any = symbol("n", 50)
+    found: Any = 0
+    for size in sizes:
+        found = maximum(found, n * cast(Any, size) + 1)
+    twice = found + found * n
+    assert twice.value == 51 * (50 * 2000 + 1)
+    assert twice.text().count("W1999") == 2
+    assert maximum(found, n * cast(Any, sizes[7]) + 1) == found
+
+
+def test_formulas_that_hold_each_other_twice_are_compared_at_once() -> None:
+    def tower() -> Any:
+        a, b, _ = named()
+        for i in range(60):
+            a = maximum(a + i, b) // (a + 1) + a
+        return a
+
+    assert tower() == tower()
+    assert hash(tower()) == hash(tower())

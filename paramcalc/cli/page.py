@@ -44,7 +44,9 @@ def page(
     from paramcalc.views import output
     from paramcalc.views.page import file, page
 
-    if serve == (out is not None):
+    if serve and out is not None:
+        raise InputError("page: --out and --serve were both given; leave one out")
+    if not serve and out is None:
         raise InputError("page: needs one of --out and --serve; write paramcalc page -o calc.html")
     if port is not None and not serve:
         raise InputError(f"port = {port}: is of --serve; add it, or leave --port out")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Mapping, Sequence
+from itertools import chain, count
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,6 +16,7 @@ from paramcalc.fleet.csv_table import CsvTable
 from paramcalc.fleet.workbook import WorkbookTable
 from paramcalc.model import DEFAULT_CONTEXT
 from paramcalc.spelling import shown
+from paramcalc.writing import beside
 
 KINDS = (".csv", ".tsv", ".xlsx", ".xlsm")
 _EMPTY = {
@@ -130,7 +131,14 @@ def _free(names: Sequence[str], headers: Sequence[str]) -> list[str]:
             f"{ERROR}: the table has a column of that name, and was annotated before; take the"
             " table as it was, or remove the columns"
         )
-    return [f"paramcalc_{name}" if name in taken else name for name in names]
+    return [_unused(name, taken) for name in names]
+
+
+def _unused(name: str, taken: set[str]) -> str:
+    """A name that no column has: itself, else ``paramcalc_`` and it, else that with a number."""
+    longer = f"paramcalc_{name}"
+    numbered = (f"{longer}_{number}" for number in count(2))
+    return next(each for each in chain([name, longer], numbered) if each not in taken)
 
 
 def _renamed(names: Sequence[str], headers: Sequence[str]) -> list[str]:
@@ -143,17 +151,8 @@ def _renamed(names: Sequence[str], headers: Sequence[str]) -> list[str]:
 def _write(
     table: CsvTable | WorkbookTable, out: Path, names: list[str], found: list[Answer | None]
 ) -> None:
-    """Write beside the file's name and rename when it is whole."""
-    beside = out.with_name(f".{out.name}.{os.getpid()}")
-    try:
-        table.write(beside, names, found)
-        os.replace(beside, out)
-    except OSError as error:
-        raise InputError(
-            f"out = {out}: {(error.strerror or str(error)).lower()}; close it, or name another"
-        ) from None
-    finally:
-        beside.unlink(missing_ok=True)
+    with beside(out) as held:
+        table.write(held, names, found)
 
 
 def _columns_read(

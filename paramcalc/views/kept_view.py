@@ -47,7 +47,7 @@ def sections(plan: Plan) -> list[Section]:
             many = f", one of {row['layers']:,}" if row["layers"] > 1 else ""
             columns = [("", "left"), ("", "right"), ("known", "left"), ("kept for", "left")]
             title = where if where in (_OUTSIDE, _LOSS) else f"in {where}{many}"
-            found[where] = Section(f"Kept {title}", columns)
+            found[where] = Section(f"Kept {title}", columns, paths=True)
         size = Size(row["bytes_per_layer"], brief=True)
         found[where].add(row["tensor"], size, row["known"], row["by"])
         sums[where] = sums.get(where, 0) + row["bytes_per_layer"]

@@ -22,7 +22,8 @@ from paramcalc.symbols import Atom, Formula, lift
 HELPERS = f"""\
 const floor=(a,b)=>{{const q=a/b,r=a%b;return r!==0n&&r<0n!==b<0n?q-1n:q}};
 const ceil=(a,b)=>-floor(-a,b);
-const min=(a,b)=>a<b?a:b,max=(a,b)=>a>b?a:b;
+const min=(a,...r)=>{{for(const b of r)if(b<a)a=b;return a}};
+const max=(a,...r)=>{{for(const b of r)if(b>a)a=b;return a}};
 const power=(a,e)=>{{let p=1n<<{BITS}n;for(;e>0n;e>>=1n){{if(e&1n)p=p*a>>{BITS}n;a=a*a>>{BITS}n}}\
 return p}};
 """
@@ -91,22 +92,19 @@ class Script:
         return len(self._functions) - 1
 
     def _terms(self, formula: Formula) -> Sum:
-        return {
-            tuple(sorted((self._atom(atom), power) for atom, power in product)): count
-            for product, count in formula.terms.items()
-        }
+        found: Sum = {}
+        for product, count in formula.terms.items():
+            term = tuple(sorted((self._atom(atom), power) for atom, power in product))
+            found[term] = found.get(term, 0) + count
+        return found
 
     def _atom(self, atom: Atom) -> int:
-        """The number of an atom: a variable, or a function of two formulas that is kept."""
-        if not atom.parts:
-            key: Any = atom.name
-        else:  # not the atom's text, which a value that divides makes another
-            key = (atom.name, *(frozenset(self._terms(part).items()) for part in atom.parts))
-        if key not in self._atoms:
+        """The number of an atom: a variable, or a function of its parts that is kept."""
+        if atom not in self._atoms:
             text = self._call(atom) if atom.parts else self._variable(atom.name)
-            self._atoms[key] = len(self._texts)
+            self._atoms[atom] = len(self._texts)
             self._texts.append(text)
-        return self._atoms[key]
+        return self._atoms[atom]
 
     def _call(self, atom: Atom) -> str:
         terms = [self._terms(part) for part in atom.parts]  # may write other functions first

@@ -14,6 +14,7 @@ from paramcalc.sweep import select
 from paramcalc.sweep.columns import known
 from paramcalc.sweep.request import Plan
 from paramcalc.views import output
+from paramcalc.writing import beside
 
 MOST_POINTS = 200_000
 SUFFIXES = (".png", ".svg", ".html")
@@ -45,17 +46,11 @@ def draw(plan: Plan, target: str, *, force: bool) -> None:
     if path.exists() and not force:
         raise InputError(f"plot = {target}: exists; name another or give --force")
     figure = _figure(gather(plan))
-    beside = path.with_name(f".{path.name}.part")
-    try:
+    with beside(path, "plot") as held:
         if path.suffix.lower() == ".html":
-            beside.write_text(_page(figure), encoding="utf-8")
+            held.write_text(_page(figure), encoding="utf-8")
         else:
-            figure.savefig(beside, format=path.suffix[1:].lower(), dpi=144)
-        beside.replace(path)
-    except OSError as error:
-        raise InputError(f"plot = {target}: {(error.strerror or str(error)).lower()}") from None
-    finally:
-        beside.unlink(missing_ok=True)
+            figure.savefig(held, format=path.suffix[1:].lower(), dpi=144)
     output.say(f"drew {path}")
 
 

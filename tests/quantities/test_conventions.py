@@ -243,6 +243,29 @@ def test_hfu_repeats_layers_or_attention() -> None:
     assert model.flops.mfu(speed, peak, n) == Fraction(speed * 3 * forward_each, peak)
 
 
+def test_without_recomputation_hfu_is_mfu() -> None:
+    model = preset("llama3-8b")
+    assert model.flops.hfu(1000, A100) == model.flops.mfu(1000, A100)
+    assert hfu(model.ledger, 1024, 1000, A100) == mfu(model.ledger, 1024, 1000, A100)
+
+
+def test_nothing_passes_the_peak() -> None:
+    """Two layers of 12 d^2 matrices and a head of 100: what a peak of 10^9 does is a division."""
+    model, n, peak = gpt(2, 64, 4, 100), 128, 10**9
+    layers, attention, head = 2 * 12 * 64 * 64, 2 * 2 * 64 * (n + 1), 64 * 100
+    each = 3 * (2 * layers + attention + 2 * head)
+    most = peak // each
+    assert model.flops.mfu(most, peak, n) <= 1
+    for call in (model.flops.mfu, model.flops.hfu):
+        with pytest.raises(InputError, match=f"FLOP/s does at most {most:,}; lower it"):
+            call(most + 1, peak, n)
+    less = peak // (each + 2 * layers + attention)
+    with pytest.raises(InputError, match=f"does at most {less:,}; lower it"):
+        model.flops.hfu(less + 1, peak, n, recomputation="full")
+    with pytest.raises(InputError, match="does at most"):
+        preset("llama3-8b").flops.mfu(10**12, 10**12)
+
+
 def test_hfu_under_a_convention_is_the_published_closed_form() -> None:
     ledger = gpt(96, 12_288, 96).ledger
     twice = mfu(ledger, 2048, 1000, A100, "megatron-96")
@@ -262,7 +285,7 @@ def test_a_model_s_mfu_takes_a_convention() -> None:
         ({"convention": "plam"}, r"convention = plam: unknown \(did you mean palm"),
         ({"convention": "macs"}, "convention = macs: counts no training; take one of exact"),
         ({"recomputation": "some"}, "recomputation = some: unknown; take one of none"),
-        ({"convention": "megatron-96"}, "holds a second forward pass"),
+        ({"convention": "megatron-96", "recomputation": "full"}, "holds a second forward pass"),
     ],
 )
 def test_bad_input(asked: dict[str, Any], says: str) -> None:

@@ -20,11 +20,12 @@ from paramcalc.quantities import flops, params, shape
 from paramcalc.quantities.catalogue import CATALOGUE, At
 from paramcalc.sources import presets
 from paramcalc.symbols import Formula
+from paramcalc.views.page import page as made
 from paramcalc.views.page.fields import EXPERTS, SWITCHES, fields, values
 from paramcalc.views.page.figures import (
-    AFTER,
+    AT_ENDS,
+    CHUNK,
     DEFAULT_HEAD_DIM,
-    END,
     EXPERTS_ON,
     UNSHOWN,
     Structure,
@@ -69,10 +70,13 @@ def value_at(formula: Formula, given: dict[str, int]) -> int:
 def atom_at(atom: Any, given: dict[str, int]) -> int:
     if not atom.parts:
         return given[atom.name]
-    a, b = (value_at(part, given) for part in atom.parts)
-    return {"floor": lambda: a // b, "ceil": lambda: ceil_div(a, b), "min": lambda: min(a, b)}.get(
-        atom.name, lambda: max(a, b)
-    )()
+    a, *more = (value_at(part, given) for part in atom.parts)
+    return {
+        "floor": lambda: a // more[0],
+        "ceil": lambda: ceil_div(a, more[0]),
+        "min": lambda: min(a, *more),
+        "max": lambda: max(a, *more),
+    }[atom.name]()
 
 
 def counted(model: Model, batch: int, kv_bits: int) -> dict[str, int]:
@@ -164,22 +168,28 @@ def test_random_changes_of_every_structure(name: str) -> None:
 
 
 def solved(model: Model, own: Structure) -> int | None:
-    """The crossing as the page finds it: attention between its bounds, halved."""
+    """The crossing as the page finds it: attention at the ends of chunks doubled until it is enough
+    or stands still, then halved; then inside the chunk."""
     given = placed(model, own)
-    after, end = (value_at(own.figures[key], given) for key in (AFTER, END))
-    high = max(end, after + 1)
     matmuls = value_at(own.figures["matmul_flops_per_token"], given)
 
-    def holds(n: int) -> bool:
-        formula = own.figures["attention_flops_per_token"]
-        return value_at(formula, given | {"context": n}) >= matmuls
+    def cost(key: str, n: int) -> int:
+        return value_at(own.figures[key], given | {"context": n})
 
-    if not holds(high):
-        return None
-    while high - after > 1:
-        middle = (after + high) // 2
-        after, high = (after, middle) if holds(middle) else (middle, high)
-    return high
+    def halved(key: str, after: int, high: int) -> int:
+        while high - after > 1:
+            middle = (after + high) // 2
+            after, high = (after, middle) if cost(key, middle) >= matmuls else (middle, high)
+        return high
+
+    high = 1
+    while cost(AT_ENDS, high) < matmuls:
+        if cost(AT_ENDS, 2 * high) == cost(AT_ENDS, high):
+            return None
+        high *= 2
+    start = halved(AT_ENDS, high // 2, high)
+    end = ceil_div(start, value_at(own.figures[CHUNK], given)) * value_at(own.figures[CHUNK], given)
+    return halved("attention_flops_per_token", start - 1, end)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -193,6 +203,61 @@ def test_crossings_of_changed_shapes() -> None:
         for _ in range(8):
             _, model = possible(name, dice)
             assert solved(model, structure_of(name)) == model.flops.crossover
+
+
+LOADS: dict[str, dict[str, Any]] = {
+    "attention in every layer": {"layers": [{"repeat": 1, "window": 9}, {"window": 300}]},
+    "two windows, then all": {"layers": [{"repeat": 1, "window": w} for w in (5, 40)] + [{}]},
+    "chunks": {"layers": [{"repeat": 1, "chunk": 90}, {}]},
+    "small chunks only": {"chunk": 3},
+    "no attention": {"attention": False},
+}
+
+
+def walked(model: Model, most: int) -> int | None:
+    """The crossing by asking every length in turn."""
+    return next((n for n in range(1, most) if enough(model, n)), None)
+
+
+def enough(model: Model, n: int) -> bool:
+    return flops.attention_per_token(model.ledger, n) >= flops.matmul_per_token(model.ledger)
+
+
+@pytest.mark.parametrize("layers", LOADS)
+def test_crossings_by_walking(layers: str) -> None:
+    tiny = {"d_model": 4, "n_layers": 3, "n_heads": 2, "d_ff": 4, "vocab_size": 7, "context": 64}
+    model = paramcalc.load({**tiny, **LOADS[layers]})
+    assert solved(model, structure(model, SYMBOLS)) == walked(model, 2000)
+
+
+@pytest.mark.parametrize(
+    ("name", "layers"),
+    [
+        ("gemma3-27b", 1),
+        ("gemma3-27b", 5),
+        ("gemma2-9b", 1),
+        ("gpt-oss-20b", 1),
+        ("llama4-scout", 2),
+    ],
+)
+def test_a_model_whose_layers_all_have_windows_never_crosses(name: str, layers: int) -> None:
+    """Every layer is full at its window, where attention is still the cheaper."""
+    model = preset(name).with_(n_layers=layers)
+    assert not any(enough(model, 2**power) for power in range(31))
+    assert solved(model, structure_of(name)) is None
+
+
+def test_many_windows_cost_no_more_than_many_layers() -> None:
+    groups: list[dict[str, int]] = [
+        {"repeat": 1, "window": i + 1, "n_kv_heads": (1, 2, 4)[i % 3], "d_ff": 100 + i}
+        for i in range(200)
+    ]
+    tiny = {"d_model": 64, "n_layers": 201, "n_heads": 4, "vocab_size": 100, "context": 64}
+    model = paramcalc.load({**tiny, "layers": [*groups, {}]})
+    own = structure(model, SYMBOLS)
+    check(model, own, 2, 16)
+    assert solved(model, own) == model.flops.crossover
+    assert made([model])
 
 
 def is_possible(model: Model, found: dict[str, Any]) -> bool:

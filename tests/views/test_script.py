@@ -94,6 +94,26 @@ def test_names_of_one_spelling_stay_apart_and_inert() -> None:
     assert number == 0
 
 
+def test_formulas_that_differ_in_order_alone_add_up(tab: Any) -> None:
+    """Terms in another order inside a maximum or a quotient: the same variable twice."""
+    a, b, c = (symbol(name, value) for name, value in zip("abc", (5, 7, 11), strict=True))
+    one: Any = lift(maximum(a + b, c)) * (a + b // c) + (a + b) // c  # type: ignore[arg-type]
+    other: Any = lift(maximum(b + a, c)) * (b // c + a) + (b + a) // c  # type: ignore[arg-type]
+    source, number = javascript((one + other) * ((b + a) // c))
+    given = "SET.a(50n); SET.b(70n); SET.c(11n);"
+    found = tab.evaluate(f"() => {{{source} {given} return String(f({number})) }}")
+    assert int(found) == 2 * (120 * (50 + 6) + 10) * 10
+
+
+def test_the_largest_of_many(tab: Any) -> None:
+    found: Any = 0
+    for i in range(300):
+        found = maximum(found, symbol("n", 2) * (i * (299 - i)) + i)  # type: ignore[arg-type]
+    source, number = javascript(found)
+    text = tab.evaluate(f"() => {{{source} SET.n(10n); return String(f({number})) }}")
+    assert int(text) == max(10 * i * (299 - i) + i for i in range(300))
+
+
 def test_a_number_alone() -> None:
     assert "()=>-7n" in javascript(-7)[0]
     assert "()=>0n" in javascript(lift(0))[0]

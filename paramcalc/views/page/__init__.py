@@ -21,7 +21,7 @@ from paramcalc.model import Model
 from paramcalc.symbolic import NAMES
 from paramcalc.views.page import units
 from paramcalc.views.page.fields import EXPERTS, SWITCHES, state, values
-from paramcalc.views.page.figures import AFTER, END, Structure, Symbols, signature, structure
+from paramcalc.views.page.figures import AT_ENDS, CHUNK, Structure, Symbols, signature, structure
 from paramcalc.views.script import Script
 
 FIGURES = [
@@ -31,9 +31,10 @@ FIGURES = [
     *("matmul_flops_per_token", "attention_flops_per_token", "flops_per_token", "prefill_flops"),
     *("prefill_flops_all_pairs", "training_flops", "training_flops_6n"),
     *(f"weight_bytes_{name}" for name in formats.FORMATS),
-    *("kv_bytes_per_token", "kv_bytes", units.PAGED, units.WORKSPACE, AFTER, END),
+    *("kv_bytes_per_token", "kv_bytes", units.PAGED, units.WORKSPACE, AT_ENDS, CHUNK),
 ]
-"""What the page shows, and the bounds of the crossing; parts before the sums that hold them."""
+"""What the page shows, and what it searches the crossing by; parts before the sums that hold
+them."""
 FIRST = "llama3-8b"
 """The model that the page opens with, where it is there."""
 _HERE = Path(__file__).parent

@@ -109,7 +109,7 @@ function showControls(filled, busy) {
 }
 
 // Counts and shows; an impossible shape says why and leaves the last result, marked stale.
-function update(busy) {
+function update(busy, unread = []) {
   const began = performance.now();
   let line = problem(), found = last;
   if (!line) {
@@ -121,6 +121,8 @@ function update(busy) {
       line = "this shape divides by 0; change it";
     }
   }
+  $("unread").hidden = unread.length === 0;
+  say($("unread"), unread.join("\n"));
   $("problem").hidden = $("stale").hidden = !line;
   if ($("problem").textContent !== line) $("problem").textContent = line;
   $("results").classList.toggle("stale", Boolean(line));
@@ -154,12 +156,23 @@ function written() {
   return found.toString();
 }
 
+// What the address says of a state, and a line for each part of it that means nothing here.
 function read(text) {
-  const given = new URLSearchParams(text);
-  take(DATA.models.find((model) => model.name === given.get("model")) ?? DATA.models[DATA.first]);
-  const dtype = given.get("dtype");
-  if (DATA.dtypes.includes(dtype) && hasFormat(dtype)) state.dtype = dtype;
-  state.kv = Object.hasOwn(DATA.kv, given.get("kv_dtype") ?? "") ? given.get("kv_dtype") : "bf16";
+  let given = new URLSearchParams(text);
+  const unread = [], named = given.get("model"), own = DATA.models.find((model) => model.name === named);
+  take(own ?? DATA.models[DATA.first]);
+  if (named !== null && !own) {
+    unread.push(`model = ${named.slice(0, 40)}: is not on this page; ${state.model.name} is shown as it is`);
+    given = new URLSearchParams();
+  }
+  const choose = (key, list, usual) => {
+    const name = given.get(key) ?? usual;
+    if (list.includes(name)) return name;
+    unread.push(`${key} = ${name.slice(0, 40)}: is no format of ${state.model.name} here; ${usual} is taken`);
+    return usual;
+  };
+  state.dtype = choose("dtype", DATA.dtypes.filter(hasFormat), state.model.dtype);
+  state.kv = choose("kv_dtype", Object.keys(DATA.kv), "bf16");
   show(last = figures()); // what stays, marked stale, where the address holds a shape that cannot be
   for (const field of structure().fields) {
     if (!given.has(field.name)) continue;
@@ -168,12 +181,20 @@ function read(text) {
     else if (value === null) state.texts[field.name] = typed || "nothing";
     else put(field.name, value);
   }
-  DATA.switches.forEach((name, i) => {
-    if (given.has(name) && canSwitch(i)) state.on[i] = given.get(name) === "1";
-  });
+  const switches = DATA.switches.filter((_, i) => canSwitch(i) && i !== EXPERTS);
+  for (const name of switches) {
+    const typed = given.get(name), i = DATA.switches.indexOf(name);
+    if (typed === "0" || typed === "1") state.on[i] = typed === "1";
+    else if (typed !== null) unread.push(`${name} = ${typed.slice(0, 40)}: must be 0 or 1; ${Number(state.on[i])} is taken`);
+  }
+  const known = new Set(["model", "dtype", "kv_dtype", ...switches, ...structure().fields.map((field) => field.name)]);
+  for (const name of new Set(given.keys())) {
+    if (!known.has(name)) unread.push(`${name.slice(0, 40)}: is nothing to change in ${state.model.name} here; left out`);
+    else if (given.getAll(name).length > 1) unread.push(`${name}: is given twice; the first is taken`);
+  }
   buildControls();
   $("model").value = state.model.name;
-  update();
+  update(undefined, unread);
 }
 
 function listModels(words) {
@@ -215,10 +236,18 @@ $("link").addEventListener("click", async () => {
   }
   later("link", 2000, () => { $("link").textContent = "Copy link"; });
 });
-addEventListener("hashchange", () => { if (location.hash.slice(1) !== written()) read(location.hash.slice(1)); });
+// A hash without = is a place in the page, not a state.
+const isPlace = () => location.hash.length > 1 && !location.hash.includes("=");
+addEventListener("hashchange", () => {
+  if (!isPlace() && location.hash.slice(1) !== written()) read(location.hash.slice(1));
+});
+document.querySelector(".skip").addEventListener("click", (event) => {
+  event.preventDefault(); // the address keeps the state
+  $("results").focus();
+});
 addEventListener("resize", () => later("curve", 100, () => { if (last) showCurve(last); }));
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", nameTheme);
 nameTheme();
-read(location.hash.slice(1));
+read(isPlace() ? "" : location.hash.slice(1));
 listModels("");
 first = false;

@@ -115,6 +115,7 @@ function figures() {
     found[key] = place === null ? null : f(place);
   });
   found.crossing = crossing(found);
+  apply(state.values);
   found.parts = DATA.engines.map((engine) => partsOn(engine, found));
   apply(state.values);
   return found;
@@ -136,14 +137,16 @@ function partsOn(engine, found) {
 
 const hasFormat = (name) => structure().figures[DATA.figures.indexOf(`weight_bytes_${name}`)] !== null;
 
+// A figure of a token at a length; apply() must follow.
+function figureAt(key, n) {
+  forget();
+  SET.context(n);
+  return f(structure().figures[DATA.figures.indexOf(key)]);
+}
+
 // Attention FLOPs of the token at each length.
 function attentionAt(lengths) {
-  const place = structure().figures[DATA.figures.indexOf("attention_flops_per_token")];
-  const found = lengths.map((n) => {
-    forget();
-    SET.context(n);
-    return f(place);
-  });
+  const found = lengths.map((n) => figureAt("attention_flops_per_token", n));
   apply(state.values);
   return found;
 }
@@ -151,17 +154,28 @@ function attentionAt(lengths) {
 // The smallest context at which attention costs as much as the matmuls: a number, null for never,
 // undefined where the formulas do not tell.
 function crossing(found) {
-  let low = found.crossing_after, high = found.crossing_end;
-  if (low === null) return undefined;
-  if (high <= low) high = low + 1n;
-  const holds = (n) => attentionAt([n])[0] >= found.matmul_flops_per_token;
-  if (!holds(high)) return null;
-  while (high - low > 1n) {
-    const middle = (low + high) / 2n;
-    if (holds(middle)) high = middle;
-    else low = middle;
+  if (found.attention_flops_at_ends === null) return undefined;
+  const matmuls = found.matmul_flops_per_token, chunk = found.chunk_size;
+  const halved = (key, low, high) => {
+    while (high - low > 1n) {
+      const middle = (low + high) / 2n;
+      if (figureAt(key, middle) >= matmuls) high = middle;
+      else low = middle;
+    }
+    return high;
+  };
+  // as if each token were the last of its chunk: attention that stands still once never grows again
+  const key = "attention_flops_at_ends";
+  let high = 1n, cost = figureAt(key, high);
+  while (cost < matmuls) {
+    const before = cost;
+    cost = figureAt(key, (high *= 2n));
+    if (cost === before) return null;
   }
-  return high;
+  const start = halved(key, high / 2n, high);
+  if (chunk === 1n) return start;
+  const own = "attention_flops_per_token", end = (start + chunk - 1n) / chunk * chunk;
+  return figureAt(own, end) < matmuls ? null : halved(own, start - 1n, end);
 }
 
 const LOCALE = new Intl.NumberFormat("en-US");

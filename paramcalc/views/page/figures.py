@@ -16,7 +16,7 @@ from paramcalc import rules
 from paramcalc.build import default_d_ff, default_head_dim, ledger_of, plan
 from paramcalc.ledger import ROLES, Ledger, Row
 from paramcalc.model import Model
-from paramcalc.numbers import Num, ceil_div, maximum
+from paramcalc.numbers import Num, maximum, minimum
 from paramcalc.quantities import flops, params, shape
 from paramcalc.quantities.catalogue import CATALOGUE, At
 from paramcalc.sight import Blocks, BothCompressed, Chunk, Compressed
@@ -29,8 +29,9 @@ from paramcalc.views.page.fields import SWITCHES, Bits, Field, fields, state, sw
 
 KV_BITS = "kv_bits"
 """Bits of a cache element, set by the format that is chosen."""
-AFTER, END = "crossing_after", "crossing_end"
-"""Attention first costs as much as the matmuls after so many tokens, and by so many if ever."""
+AT_ENDS, CHUNK = "attention_flops_at_ends", "chunk_size"
+"""What the page searches the crossing by: attention as if each token were the last of its chunk,
+and the size of the chunks, 1 without any."""
 UNSHOWN = {SOLVED, "buffers", "router_flops_per_token", "causal_links", "kv_bytes_next_token"}
 """Of the catalogue: the crossing is searched between bounds; the rest is not shown."""
 ROUNDED = {"kv_bytes_per_token", "kv_bytes"}
@@ -105,7 +106,7 @@ def structure(model: Model, symbols: Symbols, extra: tuple[str, ...] = ()) -> St
     ledgers = {bits: ledger_of(plan(spec)) for bits, spec in specs.items()}
     vocab = {bits: spec.vocab_size for bits, spec in specs.items()}
     figures = _figures(ledgers, vocab, symbols, extra)
-    figures |= _crossing(ledgers[now], figures["matmul_flops_per_token"])
+    figures |= _crossing(ledgers[now], cast(Num, symbols["context"]))
     defaults = {f.name: _default(f.name, model, symbols) for f in numbers if f.defaulted}
     used = {atom for formula in figures.values() for atom in _names(formula)}
     own_fields = [f for f in numbers if f.name in used or f.name in ("context", "batch")]
@@ -193,24 +194,23 @@ def _joined(choices: dict[Bits, Formula], symbols: Symbols) -> Formula:
     return total
 
 
-def _crossing(ledger: Ledger, matmuls: Formula) -> dict[str, Formula]:
-    """Between which lengths attention first costs as much as the matmuls, as in
-    ``flops.crossover``: attention does not fall in between, so that the page halves the gap."""
+def _crossing(ledger: Ledger, n: Num) -> dict[str, Formula]:
+    """What tells where attention costs as much as the matmuls, as in ``flops.crossover``.
+
+    At the ends of chunks attention never falls and grows ever slower, so that the page may double
+    n until it is enough, or until it grows no more; inside the chunk found it never falls either.
+    Nothing is divided by, since a shape without a layer that sees everything has a slope of 0.
+    """
     sights = [operation.sight for operation in ledger.operations]
     if any(isinstance(sight, Compressed | BothCompressed) for sight in sights):
         return {}  # grows in steps, without an end that is known beforehand
-    sizes = [sight.size for sight in sights if isinstance(sight, Chunk | Blocks)]
-    try:
-        start = flops.equal_at(ledger, cast(Num, matmuls))
-    except ValueError:  # a window in every layer: full at the longest of them, or never enough
-        end: Num = 1
-        for sight in sights:
-            end = maximum(end, sight.most or 1)
-        return {AFTER: lift(0), END: lift(end)}
-    if start is None:
-        return {}
-    last = ceil_div(start, sizes[0]) * sizes[0] if sizes else start
-    return {AFTER: lift(start) - 1, END: lift(last)}
+    total, chunk = lift(0), 1
+    for operation, sight in zip(ledger.operations, sights, strict=True):
+        seen = n if sight.most is None else minimum(n, sight.most)
+        total = total + operation.copies * operation.flops_per_pair * seen
+        if isinstance(sight, Chunk | Blocks):
+            chunk = maximum(chunk, sight.size)
+    return {AT_ENDS: total, CHUNK: lift(chunk)}
 
 
 def _default(name: str, model: Model, symbols: Symbols) -> Formula:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from paramcalc.errors import InputError
+from paramcalc.writing import beside
 
 
 def checked(out: str, *, force: bool) -> Path:
@@ -24,11 +24,5 @@ def checked(out: str, *, force: bool) -> Path:
 
 def write(path: Path, text: str) -> None:
     """Write a page. Raises ``InputError`` where the file cannot be written."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        beside.write_text(text, encoding="utf-8", newline="\n")
-        os.replace(beside, path)
-    except OSError as error:
-        raise InputError(f"out = {path}: {(error.strerror or str(error)).lower()}") from None
-    finally:
-        beside.unlink(missing_ok=True)
+    with beside(path) as held:
+        held.write_text(text, encoding="utf-8", newline="\n")

@@ -169,6 +169,15 @@ function showPublished(found) {
   $("notes").replaceChildren(...model.notes.map((line) => make("li", {}, line)));
 }
 
+// The shape in words, for paper: the controls are not printed.
+function showCounted(filled) {
+  const there = structure().fields.filter(({ name }) => filled[name] > 0n);
+  const sizes = there.map(({ name }) => `${LABELS[name] ?? name} ${grouped(filled[name])}`);
+  const flags = DATA.switches.map((name, i) => name in SWITCH_LABELS && state.on[i] ? SWITCH_LABELS[name] : null);
+  const words = [state.model.name, ...sizes, ...flags.filter(Boolean), `weights ${state.dtype}`, `KV cache ${state.kv}`];
+  say($("counted"), words.join(" · "));
+}
+
 function show(found) {
   for (const element of document.querySelectorAll("output[data-figure]")) {
     const value = found[element.dataset.figure];
@@ -194,5 +203,6 @@ function show(found) {
     : `Attention costs as much as the matmuls from a context of ${grouped(cross)} tokens.`;
   showFit(found);
   showCurve(found);
+  showCounted(found.filled);
   $("now").replaceChildren(make("strong", {}, grouped(found.params)), ` ${state.model.name}`);
 }

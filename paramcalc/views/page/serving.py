@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -10,7 +11,8 @@ from typing import Any
 from paramcalc.errors import InputError
 
 HOST = "127.0.0.1"
-_NAMES = (HOST, "localhost")
+_HERE = re.compile(r"(127\.0\.0\.1|localhost)(:\d{1,5})?", re.ASCII | re.IGNORECASE)
+"""This machine's names as a browser sends them: no port where it is 80, in any case."""
 
 
 @contextmanager
@@ -55,7 +57,7 @@ class _Page(BaseHTTPRequestHandler):
 
     def _answer(self, *, with_body: bool) -> None:
         # a name that someone points at this machine is not this machine's: no page for it
-        named = self.headers.get("Host", "").rpartition(":")[0] in _NAMES
+        named = _HERE.fullmatch(self.headers.get("Host", "").strip()) is not None
         path = self.path.partition("?")[0]
         found = named and path == "/"
         body = self.page if found else b"not here\n"
