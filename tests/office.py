@@ -133,10 +133,12 @@ class Package:
     def part(self, sheet: str) -> str:
         return f"xl/worksheets/sheet{self.sheets.index(sheet) + 1}.xml"
 
-    def put(self, sheet: str, cell: str, value: int | float | str) -> None:
-        """Type a number or a word into a cell, whatever stood there."""
+    def put(self, sheet: str, cell: str, value: int | float | str | None) -> None:
+        """Type a number or a word into a cell, whatever stood there; None empties it."""
         part = self.part(sheet)
-        if isinstance(value, str):
+        if value is None:
+            new = f'<c r="{cell}"/>'
+        elif isinstance(value, str):
             new = f'<c r="{cell}" t="inlineStr"><is><t>{value}</t></is></c>'
         else:
             new = f'<c r="{cell}"><v>{value}</v></c>'
@@ -146,7 +148,7 @@ class Package:
         assert count == 1, (sheet, cell)
         self.parts[part] = text.encode()
 
-    def type(self, name: str, value: int | float | str) -> None:
+    def type(self, name: str, value: int | float | str | None) -> None:
         """Type into the cell of a name."""
         self.put(*self.names[name], value)
 

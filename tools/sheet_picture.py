@@ -23,7 +23,7 @@ from tests import office  # noqa: E402
 
 MODELS = ("llama3-8b", "gpt-oss-20b", "gemma3-27b")
 GPUS = ("a100-sxm-80gb", "h100-sxm-80gb", "h200-sxm-141gb", "b200-180gb", "mi300x-192gb", "l40s")
-PAGES = {"workbook-deployment.png": 2, "workbook-summary.png": 3}
+PAGES = {"workbook-deployment.png": 2, "workbook-summary.png": 4}
 PIXELS = 130
 """An inch."""
 MARGIN = 12

@@ -15,8 +15,8 @@ argument to 15 digits, which may take a quotient up to the next whole number onc
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeVar
 
 from paramcalc.symbols import Atom, Formula, Product, lift
 
@@ -26,9 +26,15 @@ PLAIN_BELOW = 2 * 10**14
 """``INT`` of a quotient whose numerator stays below this is the exact floor."""
 LONG = 160
 """Letters of a part of a formula that is given a cell of its own where there are cells to give."""
+LONG_FACTOR = 1_000
+"""Letters of a factor of a product; a longer one is given a cell of its own, too."""
 MOST_TEXT = 6_000
-"""Letters of one formula; a spreadsheet takes 8,192."""
+"""Letters of one formula; a spreadsheet takes ``MOST_LETTERS``."""
+MOST_LETTERS = 8_192
+MOST_PARTS = 200
+"""Parts of one ``MIN`` or ``MAX``; a spreadsheet takes 255."""
 
+T = TypeVar("T")
 _REFERENCE = re.compile(r"[\w!$.]+")
 Hold = Callable[[Formula, str], str]
 """Puts a formula, with its text, into a cell of its own and returns the cell's reference."""
@@ -63,7 +69,7 @@ class Writer:
         terms = [self._term(product, count) for product, count in lift(value).terms.items()]
         if not terms:
             return "0"
-        if self.hold is not None and sum(map(len, terms)) > MOST_TEXT:
+        if self.hold is not None and len(terms) > 1 and sum(map(len, terms)) > MOST_TEXT:
             terms = self._packed(lift(value))
         first = terms[0]
         if first.startswith("+"):
@@ -73,21 +79,12 @@ class Writer:
     def _packed(self, formula: Formula) -> list[str]:
         """The terms of a long formula in cells of their own, several together."""
         assert self.hold is not None
-        cells, terms, size = [], {}, 0
-        for product, count in formula.terms.items():
-            terms[product] = count
-            size += len(self._term(product, count))
-            if size > MOST_TEXT // 2:
-                cells.append(self._cell_of(terms))
-                terms, size = {}, 0
-        if terms:
-            cells.append(self._cell_of(terms))
-        return [f"+{cell}" for cell in cells]
-
-    def _cell_of(self, terms: dict[Product, int]) -> str:
-        assert self.hold is not None
-        part = Formula(terms, sum(c * _value(product) for product, c in terms.items()))
-        return self.hold(part, self.text(part))
+        cells = []
+        for group in _groups(formula.terms, lambda p: len(self._term(p, formula.terms[p]))):
+            terms = {product: formula.terms[product] for product in group}
+            part = Formula(terms, sum(c * _value(product) for product, c in terms.items()))
+            cells.append(f"+{self.hold(part, self.text(part))}")
+        return cells
 
     def _term(self, product: Product, count: int) -> str:
         factors = [text for atom, power in product for text in [self._atom(atom)] * power]
@@ -100,22 +97,41 @@ class Writer:
         if not atom.parts:
             return atom.name
         if atom not in self._atoms:
-            self._atoms[atom] = self._made(atom)
+            text = self._made(atom)
+            if self.hold is not None and len(text) > LONG_FACTOR:
+                text = self.hold(_of(atom), _bare(text))
+            self._atoms[atom] = text
         return self._atoms[atom]
 
     def _made(self, atom: Atom) -> str:
         if atom.name in ("min", "max"):
-            parts = dict.fromkeys(self._part(part) for part in _flat(atom))
-            joined = ",".join(parts)
-            return f"{atom.name.upper()}({joined})" if len(parts) > 1 else f"({joined})"
+            return self._choice(atom.name, {self.part(part): part for part in atom.parts})
         if atom.name == "power":
             if self.power is None:
                 raise ValueError("a power needs cells of its own")
             return self.power(atom)
         return self._quotient(atom)
 
-    def _part(self, formula: Formula) -> str:
-        """A formula inside another: long ones in a cell of their own."""
+    def _choice(self, name: str, parts: dict[str, Formula]) -> str:
+        """A minimum or maximum of parts; many of them are taken together in several."""
+        joined = ",".join(parts)
+        if len(parts) == 1:
+            return f"({joined})"
+        if len(parts) <= MOST_PARTS and (self.hold is None or len(joined) <= MOST_TEXT):
+            return f"{name.upper()}({joined})"
+        groups: dict[str, Formula] = {}
+        for texts in _groups(parts, len if self.hold is not None else lambda _: 0):
+            inside = tuple(parts[text] for text in texts)
+            value = (min if name == "min" else max)(part.value for part in inside)
+            whole = _of(Atom(name, value, inside))
+            text = self._choice(name, {text: parts[text] for text in texts})
+            groups[text if self.hold is None else self.hold(whole, _bare(text))] = whole
+        return self._choice(name, groups)
+
+    def part(self, value: Any) -> str:
+        """Return a number or a formula as text inside another's: where it is long, in a cell of
+        its own."""
+        formula = lift(value)
         text = self.text(formula)
         if self.hold is not None and len(text) > LONG:
             return self.hold(formula, text)
@@ -124,7 +140,7 @@ class Writer:
     def _quotient(self, atom: Atom) -> str:
         up = atom.name == "ceil"
         top, bottom = atom.parts
-        a, b = self._part(top), self._part(bottom)
+        a, b = self.part(top), self.part(bottom)
         if len(bottom.terms) > 1 or "*" in b:
             b = f"({b})"
         sum_ = len(top.terms) > 1 and ("+" in a[1:] or "-" in a[1:])
@@ -176,17 +192,22 @@ def _value(product: Product) -> int:
     return value
 
 
-def _flat(atom: Atom) -> list[Formula]:
-    """The parts of a minimum or maximum, those of one of the same kind inside it taken apart."""
-    found = []
-    for part in atom.parts:
-        inner = next(iter(part.terms)) if len(part.terms) == 1 else ()
-        same = len(inner) == 1 and inner[0][1] == 1 and part.terms[inner] == 1
-        if same and inner[0][0].name == atom.name and inner[0][0].parts:
-            found += _flat(inner[0][0])
-        else:
-            found.append(part)
-    return found
+def _of(atom: Atom) -> Formula:
+    return Formula({((atom, 1),): 1}, atom.value)
+
+
+def _groups(items: Iterable[T], size: Callable[[T], int]) -> Iterator[list[T]]:
+    """Items in their order, several together while their text stays short."""
+    group: list[T] = []
+    letters = 0
+    for item in items:
+        group.append(item)
+        letters += size(item)
+        if letters > MOST_TEXT // 2 or len(group) == MOST_PARTS:
+            yield group
+            group, letters = [], 0
+    if group:
+        yield group
 
 
 def _bare(text: str) -> str:
@@ -199,103 +220,3 @@ def _bare(text: str) -> str:
         if depth == 0:
             return text[1:-1] if place == len(text) - 1 else text
     return text
-
-
-class Condition(NamedTuple):
-    """A comparison of two formulas, or several that must all hold (``both``), with its truth."""
-
-    left: Formula
-    sign: str
-    right: Formula
-    holds: bool
-    both: tuple[Condition, ...] = ()
-
-    def __and__(self, other: Any) -> Condition:
-        return self._replace(holds=self.holds and other.holds, both=(*self._all(), other))
-
-    def _all(self) -> tuple[Condition, ...]:
-        return self.both or (self,)
-
-    def text(self, writer: Writer) -> str:
-        """Return the condition as text."""
-        texts = [f"{writer.text(c.left)}{c.sign}{writer.text(c.right)}" for c in self._all()]
-        return texts[0] if len(texts) == 1 else f"AND({','.join(texts)})"
-
-
-class Live:
-    """A number for rules: a formula with a remainder, whose comparisons are conditions of cells.
-
-    ``rules.fits`` and ``deploy.columns.fits`` run on it as they do on ints and arrays. To compare
-    is all it adds: counting code gets plain formulas.
-    """
-
-    def __init__(self, formula: Formula) -> None:
-        self.formula = formula
-
-    def __add__(self, other: Any) -> Live:
-        return Live(self.formula + _formula(other))
-
-    __radd__ = __add__
-
-    def __sub__(self, other: Any) -> Live:
-        return Live(self.formula - _formula(other))
-
-    def __rsub__(self, other: Any) -> Live:
-        return Live(_formula(other) - self.formula)
-
-    def __neg__(self) -> Live:
-        return Live(-self.formula)
-
-    def __mul__(self, other: Any) -> Live:
-        return Live(self.formula * _formula(other))
-
-    __rmul__ = __mul__
-
-    def __floordiv__(self, other: Any) -> Live:
-        return Live(self.formula // _formula(other))
-
-    def __rfloordiv__(self, other: Any) -> Live:
-        return Live(_formula(other) // self.formula)
-
-    def __mod__(self, other: Any) -> Live:
-        whole: Live = self // other * other
-        return self - whole
-
-    def __rmod__(self, other: Any) -> Live:
-        return Live(_formula(other)) % self
-
-    def __gt__(self, other: Any) -> Condition:
-        return _compared(self, ">", other)
-
-    def __lt__(self, other: Any) -> Condition:
-        return _compared(self, "<", other)
-
-    def __ne__(self, other: Any) -> Condition:  # type: ignore[override]
-        return _compared(self, "<>", other)
-
-    def __eq__(self, other: Any) -> Condition:  # type: ignore[override]
-        return _compared(self, "=", other)
-
-    __hash__ = None  # type: ignore[assignment]
-
-    @staticmethod
-    def min_or_max(a: Any, b: Any, which: int) -> Live:
-        """Minimum (0) or maximum (1), called by ``paramcalc.numbers``."""
-        return Live(Formula.min_or_max(_formula(a), _formula(b), which))
-
-
-_HOLDS: dict[str, Callable[[int, int], bool]] = {
-    ">": lambda a, b: a > b,
-    "<": lambda a, b: a < b,
-    "=": lambda a, b: a == b,
-    "<>": lambda a, b: a != b,
-}
-
-
-def _compared(a: Any, sign: str, b: Any) -> Condition:
-    left, right = _formula(a), _formula(b)
-    return Condition(left, sign, right, _HOLDS[sign](left.value, right.value))
-
-
-def _formula(value: Any) -> Formula:
-    return value.formula if isinstance(value, Live) else lift(value)

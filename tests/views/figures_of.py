@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from paramcalc import formats, rules
 from paramcalc.build import ledger_of, plan
-from paramcalc.deploy import fit, hardware
+from paramcalc.deploy import fit, fitting, hardware
 from paramcalc.deploy.columns import COLUMNS, Placed, fits
 from paramcalc.deploy.engine import Engine, for_gpu
 from paramcalc.deploy.hardware import Accelerator
@@ -38,6 +38,9 @@ MONEY = {
     "cost_million": "cost_per_million_tokens",
     "cost_prompt": "cost_per_million_prompt_tokens",
 }
+
+ANSWERS = ("needed", "free", "largest_batch", *TIMED, *MONEY)
+"""Rows that are empty where a rule is broken, or where nothing is known."""
 
 
 def summary(ledger: Ledger, context: int, batch: int, kv_bits: int, dtype: str) -> dict[str, int]:
@@ -81,27 +84,36 @@ def deployment(
         there = Placed(ledger, gpu, fmt, kv_bits, sizes, vocab)
     except InputError:  # memory is the same on any GPU of that size
         timed = False
-        like = hardware.find("h100")._replace(name=gpu.name, visible_bytes=gpu.visible_bytes)
+        like = hardware.find("h100")._replace(
+            name=gpu.name,
+            visible_bytes=gpu.visible_bytes,
+            price_per_hour_micro=gpu.price_per_hour_micro,
+        )
         there = Placed(ledger, like, fmt, kv_bits, sizes, vocab)
     wanted = dict(FREE)
     if not any(cache.elements(1) for cache in ledger.caches):
         wanted.pop("largest_batch")
-    if timed and (spec.causal or spec.encoder is not None):
-        wanted |= TIMED | (MONEY if gpu.price_per_hour_micro else {})
+    if spec.causal or spec.encoder is not None:
+        money = MONEY if gpu.price_per_hour_micro else {}
+        wanted |= TIMED | money if timed else {k: v for k, v in money.items() if k == "cost_hour"}
     return found | {row: COLUMNS[key].of(there) for row, key in wanted.items()}
 
 
 def free_on(
     spec: ModelSpec, ledger: Ledger, dtype: str, kv_bits: int, sizes: dict[str, int]
-) -> dict[str, int]:
-    """Rows of sheet Summary for every kind of GPU: bytes to spare, with that kind's engine."""
+) -> dict[str, int | None]:
+    """Rows of sheet Summary for every kind of GPU: bytes to spare, with that kind's engine; None
+    where it has no arithmetic for the format."""
     fmt = formats.settled(SCHEMES[dtype], ledger)
     replicas = sizes["gpus"] // sizes["tp"]
     layout = Layout(tp=sizes["tp"], dp=replicas)
     batch = -(-sizes["batch"] // replicas)
     stages: dict[Engine, tuple[int, int]] = {}
-    found = {}
+    found: dict[str, int | None] = {}
     for unit in hardware.all():
+        if not fitting.serves(unit, SCHEMES[dtype]):
+            found[unit.label] = None
+            continue
         engine = for_gpu(unit)
         if engine not in stages:
             stage = fit.stage_of(ledger, layout, fmt, engine, spec.vocab_size)

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from paramcalc.numbers import ceil_div, fixed_power, maximum, minimum
 from paramcalc.symbols import Formula, lift, symbol
-from paramcalc.views.cells import MOST_TEXT, PLAIN_BELOW, Condition, Live, Writer
+from paramcalc.views.cells import MOST_TEXT, PLAIN_BELOW, Writer
+from paramcalc.views.conditions import Condition, Live
 
 d, h, n = symbol("d", 4096), symbol("h", 32), symbol("n", 8191)
 SMALL = {"d": 10**6, "h": 10**5, "n": 10**6}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -71,6 +73,50 @@ def values(path: Path) -> dict[str, dict[str, Any]]:
     }
 
 
+def within_limits(formula: str) -> bool:
+    """Whether Excel takes a formula: 8,192 letters, 64 levels of functions, 255 arguments."""
+    depth, arguments, deepest, most = 0, [0], 0, 0
+    for token in re.findall(r'"(?:[^"]|"")*"|[(),]', formula):
+        if token == "(":
+            depth += 1
+            arguments.append(1)
+        elif token == ")":
+            depth -= 1
+            arguments.pop()
+        elif token == ",":
+            arguments[-1] += 1
+        deepest, most = max(deepest, depth), max(most, arguments[-1])
+    return len(formula) <= 8192 and deepest <= 64 and most <= 255 and depth == 0
+
+
+def test_the_limits_are_seen() -> None:
+    assert within_limits('=MAX(1,IF(A1="(((,",2,3))')
+    assert not within_limits("=" + "1+" * 4096 + "1")
+    assert not within_limits("=" + "INT(" * 65 + "1" + ")" * 65)
+    assert not within_limits("=MAX(" + "1," * 255 + "1)")
+
+
+WIDE = {"d_model": 3072, "n_heads": 24, "head_dim": 128, "vocab_size": 32_000}
+MANY = {
+    "windows": lambda i: {"window": i + 1, "n_kv_heads": [1, 2, 4][i % 3], "d_ff": 100 + i},
+    "widths": lambda i: {"n_heads": 12 + i % 12, "n_kv_heads": 1, "d_ff": 1536 + 256 * i},
+    "experts": lambda i: {"n_experts": 8 + i, "top_k": 2, "n_kv_heads": 4, "d_ff": 256},
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "count"), [("windows", 60), ("windows", 130), ("widths", 80), ("experts", 20)]
+)
+def test_many_kinds_of_layers(kind: str, count: int, tmp_path: Path) -> None:
+    layers = [{"repeat": 1, **MANY[kind](i)} for i in range(count)]
+    model = paramcalc.load({**WIDE, "n_layers": count, "layers": layers, "name": kind})
+    path = write(tmp_path / "many.xlsx", model)
+    for sheet in openpyxl.load_workbook(path, read_only=True):
+        for row in sheet.iter_rows(values_only=True):
+            for value in filter(is_formula, row):
+                assert within_limits(value), (sheet.title, value[:99], len(value))
+
+
 def is_formula(value: Any) -> bool:
     return isinstance(value, str) and value.startswith("=")
 
@@ -81,7 +127,7 @@ def test_only_plain_functions_and_no_macros(path: Path, formulas: dict[str, Any]
     for cells in formulas.values():
         for value in filter(is_formula, cells.values()):
             found |= set(re.findall(r"([A-Z][A-Z0-9.]*)\(", re.sub(r'"[^"]*"', "", value)))
-            assert len(value) <= 8192
+            assert within_limits(value), (value[:99], len(value))
             count += 1
     assert found <= FUNCTIONS
     assert count > 9_000
@@ -125,8 +171,9 @@ def test_fields_are_named_cells_with_limits(path: Path, formulas: dict[str, Any]
         assert limits[place].type == "whole"
         assert limits[place].formula1 == "1"
     assert formulas["Inputs"][names["m1_head_dim"].split("!")[1].replace("$", "")] == (
-        "=INT(m1_d_model/m1_n_heads)"
+        "=INT(u1_d_model/u1_n_heads)"
     )
+    assert names["u1_d_model"] != names["m1_d_model"]
     lists = {str(v.sqref): v.formula1 for v in book["Deployment"].data_validations.dataValidation}
     assert lists[f"D{LINES['format']}"].startswith("Formats!$A$5:$A$")
     assert lists[f"D{LINES['gpu']}"].startswith("Hardware!$A$5:$A$")
@@ -165,7 +212,7 @@ def test_a_default_stays_a_formula_and_a_stated_field_does_not() -> None:
     assert stated.inputs["d_ff"].default is None
     default = stated.inputs["head_dim"].default
     assert default is not None
-    assert default.text() == "(m1_d_model/m1_n_heads)"[1:-1]
+    assert default.text() == "u1_d_model/u1_n_heads"
 
 
 def test_layers_that_no_field_spells_are_fixed(tmp_path: Path) -> None:
@@ -198,4 +245,48 @@ def test_too_many_models(tmp_path: Path) -> None:
     models = [preset("gpt2")] * (workbook.MOST_MODELS + 1)
     with pytest.raises(InputError, match="models = 257: a workbook takes 256"):
         write(tmp_path / "x.xlsx", *models)
+    assert not list(tmp_path.iterdir())
+
+
+SMALL = {"d": 64, "L": 2, "H": 4, "V": 100, "name": "small"}
+
+
+@pytest.mark.parametrize(
+    ("models", "wish", "message"),
+    [
+        ([{}, {}], {}, "model = small: given twice; leave one out, or rename it"),
+        (
+            [{"d": 4_000_001, "H": 1, "d_ff": 4}],
+            {},
+            "a tensor is 4,000,001 wide, and a workbook takes",
+        ),
+        ([{"H": 4_000, "head_dim": 4_000}], {}, "a tensor is 16,000,000 wide"),
+        (
+            [{"H": 200_000, "head_dim": 1}],
+            {},
+            "n_heads = 200,000: a workbook takes",
+        ),
+        ([{"context": 10**10}], {}, "context = 10,000,000,000: a workbook takes up to"),
+        ([{}], {"gpus": 3, "tp": 3}, "tp = 3: must divide the 4 heads of attention.q"),
+        ([{}, {"name": "b"}], {"gpus": 8, "tp": 8}, "heads of attention.q; lower it (model small)"),
+    ],
+)
+def test_what_a_workbook_refuses(
+    models: list[dict[str, Any]], wish: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    there = [paramcalc.load({**SMALL, **own}) for own in models]
+    with pytest.raises(InputError, match=re.escape(message)) as error:
+        write(tmp_path / "x.xlsx", *there, **wish)
+    assert "\n" not in str(error.value)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_full_disk_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(path: Path, data: bytes) -> int:
+        raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), str(path))
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(InputError) as error:
+        write(tmp_path / "x.xlsx", preset("gpt2"))
+    assert str(error.value) == f"out = {tmp_path / 'x.xlsx'}: file too large; name another"
     assert not list(tmp_path.iterdir())

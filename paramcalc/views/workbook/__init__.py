@@ -7,12 +7,13 @@ Summary, Compare (of several models), Tensors, Weights, One_GPU, Curve, Formats,
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
 from paramcalc import formats
+from paramcalc.deploy import parallel
 from paramcalc.deploy.hardware import Accelerator
+from paramcalc.deploy.parallel import Layout
 from paramcalc.errors import InputError
 from paramcalc.formats.mixed import is_file_type
 from paramcalc.formats.schemes import SCHEMES, Format
@@ -21,10 +22,17 @@ from paramcalc.views.workbook import curves, figures, summary
 from paramcalc.views.workbook.book import Book
 from paramcalc.views.workbook.deployment import MOST_TP, DeploymentSheet, Wish
 from paramcalc.views.workbook.input_sheet import InputSheet
-from paramcalc.views.workbook.inputs import MOST_BATCH, MOST_GPUS, MOST_TOKENS, Placed
+from paramcalc.views.workbook.inputs import (
+    MOST_BATCH,
+    MOST_GPUS,
+    MOST_TOKENS,
+    MOST_WIDTH,
+    Placed,
+)
 from paramcalc.views.workbook.lists import FormatList, HardwareList
 from paramcalc.views.workbook.steps import Steps
 from paramcalc.views.workbook.tensors import TensorSheets
+from paramcalc.writing import beside
 
 MOST_MODELS = 256
 SHEETS = (
@@ -47,21 +55,39 @@ __all__ = ["MOST_MODELS", "Wish", "wish", "write"]
 def write(path: Path, models: list[Model], units: list[Accelerator], wish: Wish) -> None:
     """Write a workbook of models; it takes its name when it is whole.
 
-    ``units`` are the accelerators it lists, among them ``wish.gpu``. Raises ``InputError`` where
-    XlsxWriter is not installed or the file cannot be written.
+    ``units`` are the accelerators it lists, among them ``wish.gpu``. Raises ``InputError`` for
+    models that a workbook does not take or that ``wish`` does not share out, and where XlsxWriter
+    is not installed or the file cannot be written.
     """
     if len(models) > MOST_MODELS:
         raise InputError(f"models = {len(models)}: a workbook takes {MOST_MODELS}; write several")
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        book = Book(str(beside))
+    names = [model.name for model in models]
+    for model in models:
+        _check(model, wish, names)
+    with beside(path) as held:
+        book = Book()
         _fill(book, models, units, wish)
-        book.close()
-        os.replace(beside, path)
-    except OSError as error:
-        raise InputError(f"out = {path}: {(error.strerror or str(error)).lower()}") from None
-    finally:
-        beside.unlink(missing_ok=True)
+        book.close(held)
+
+
+def _check(model: Model, wish: Wish, names: list[str]) -> None:
+    if names.count(model.name) > 1:
+        raise InputError(f"model = {model.name}: given twice; leave one out, or rename it")
+    if wish.context is None and model.context > MOST_TOKENS:
+        raise InputError(
+            f"context = {model.context:,}: a workbook takes up to {MOST_TOKENS:,}; add --context"
+        )
+    widest = summary.widest(model)
+    if widest > MOST_WIDTH:
+        raise InputError(
+            f"model = {model.name}: a tensor is {widest:,} wide, and a workbook takes up to"
+            f" {MOST_WIDTH:,}, where its divisions are exact; leave it out"
+        )
+    try:
+        parallel.check(model.ledger, Layout(tp=wish.tp, dp=wish.gpus // wish.tp))
+    except InputError as error:
+        own = f" (model {model.name})" if len(names) > 1 else ""
+        raise InputError(f"{error}{own}") from None
 
 
 def wish(unit: Accelerator, **fields: Any) -> Wish:
@@ -96,13 +122,13 @@ def _fill(book: Book, models: list[Model], units: list[Accelerator], wish: Wish)
     for own in placed:
         limits |= own.limits
     book.sheets(name for name in SHEETS if name != "Compare" or len(models) > 1)
+    steps = Steps(book)
     list_ = FormatList(book, _released(models, wish), limits)
     hardware = HardwareList(book, units, list_)
-    inputs = InputSheet(book, placed)
-    deployment = DeploymentSheet(book, wish, list_, hardware, limits, len(models))
+    inputs = InputSheet(book, placed, steps)
+    deployment = DeploymentSheet(book, wish, list_, hardware, steps, limits, len(models))
     dims = max(len(tensor.shape) for own in placed for tensor in own.ledger.tensors)
     tensors = TensorSheets(book, list_, dims)
-    steps = Steps(book)
     sums = summary.Summary(book, list_, hardware, placed)
     for number, own in enumerate(placed):
         column = deployment.add(own)
@@ -115,10 +141,14 @@ def _fill(book: Book, models: list[Model], units: list[Accelerator], wish: Wish)
         steps.largest(column, start)
         for rule in own.rules_of_gpus(column.at("gpus"), column.at("tp")):
             deployment.rule(column, rule, writer)
+    typed = zip(inputs.wrong(), inputs.broken(), strict=True)
+    for number, (wrong, broken) in enumerate(typed):
+        column = deployment.columns[number]
+        lists = [list_.wrong, hardware.wrong(column.name("gpu_number"))]
+        deployment.count(column, [wrong, *lists], [broken, sums.widest(number)])
     deployment.finish()
-    checks = zip(inputs.broken(), deployment.broken(), strict=True)
-    sums.finish([f"{here}+{there}" for here, there in checks])
-    curves.curve(book, placed)
+    sums.finish(deployment.columns)
+    curves.curve(book, deployment.columns, steps)
     if len(models) > 1:
         curves.compare(book, sums, deployment.columns)
 

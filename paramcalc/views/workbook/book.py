@@ -7,10 +7,12 @@ nothing (a preview, a data frame) shows the same. Text never becomes a formula.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from io import BytesIO
+from pathlib import Path
 from typing import Any
 
 from paramcalc.errors import InputError
-from paramcalc.views.cells import ROUNDED_ABOVE
+from paramcalc.views.cells import MOST_LETTERS, ROUNDED_ABOVE
 
 STYLES: dict[str, dict[str, Any]] = {
     "title": {"bold": True, "font_size": 14},
@@ -36,7 +38,7 @@ STYLES: dict[str, dict[str, Any]] = {
     "note": {"font_color": "#5F6B7A", "indent": 1},
     "whole": {"num_format": "#,##0"},
     "total": {"num_format": "#,##0", "bold": True},
-    "plain": {"num_format": "0"},
+    "rate": {"num_format": '#,##0;-#,##0;"unknown"', "align": "right"},
     "share": {"num_format": "0.0%"},
     "ratio": {"num_format": "0.000"},
     "giga": {"num_format": "#,##0.00"},
@@ -51,6 +53,7 @@ STYLES: dict[str, dict[str, Any]] = {
     },
     "absent": {"bg_color": "#F1F1F1"},
     "right": {"align": "right"},
+    "right_whole": {"num_format": "#,##0", "align": "right"},
 }
 """Blue on yellow is what a planner may change."""
 ROUNDED = "rounded above 2^53"
@@ -86,11 +89,15 @@ class Page:
         self.sheet.set_landscape()
         if sum(widths) < MOST_PRINTED:
             self.sheet.fit_to_pages(1, 0)
-        self.sheet.repeat_rows(0, 3)
         self.values: dict[tuple[int, int], int | float | str] = {}
         """What each cell with a number or a formula holds."""
         for column, width in enumerate(widths):
             self.sheet.set_column(column, column, width)
+
+    def freeze(self, row: int, column: int) -> None:
+        """Keep the rows and columns before these in view, and the rows on every printed page."""
+        self.sheet.freeze_panes(row, column)
+        self.sheet.repeat_rows(0, row - 1)
 
     def text(self, row: int, column: int, text: str, style: str = "text") -> None:
         """Write text, whatever it begins with."""
@@ -112,7 +119,15 @@ class Page:
     def formula(
         self, row: int, column: int, text: str, value: int | float | str, style: str = "whole"
     ) -> str:
-        """Write a formula (``=`` included) with its value, and return the cell's reference."""
+        """Write a formula (``=`` included) with its value, and return the cell's reference.
+
+        Raises ``InputError`` where a spreadsheet would not take it.
+        """
+        if len(text) > MOST_LETTERS:
+            raise InputError(
+                f"models: a formula of {len(text):,} letters passes a cell's {MOST_LETTERS:,};"
+                " write a model with fewer kinds of layers"
+            )
         self.sheet.write_formula(row, column, text, self.book.style(style), value)
         self.values[row, column] = value
         return self.ref(row, column)
@@ -162,37 +177,41 @@ class Page:
             },
         )
 
+    @staticmethod
+    def cell(row: int, column: int) -> str:
+        """Return a cell's absolute reference on its own sheet."""
+        return cell(row, column)
+
+    def local(self, row: int, column: int) -> str:
+        """Return a cell's relative reference on its own sheet."""
+        return f"{letters(column)}{row + 1}"
+
     def colour(self, row: int, column: int, last_row: int, last_column: int, *rules: Any) -> None:
-        """Colour cells: each rule is (criteria, value, good or bad)."""
+        """Colour cells: each rule is (criteria, value, good or bad).
+
+        A comparison is of numbers alone: to a spreadsheet a text is above every number.
+        """
+        own = self.local(row, column)
         for criteria, value, good in rules:
-            kind = "text" if criteria == "begins with" else "cell"
-            self.sheet.conditional_format(
-                row,
-                column,
-                last_row,
-                last_column,
-                {
-                    "type": kind,
-                    "criteria": criteria,
-                    "value": value,
-                    "format": self.book.good if good else self.book.bad,
-                },
-            )
+            if criteria == "begins with":
+                text = f'LEFT({own},{len(value)})="{value}"'
+            else:
+                text = f"IF(ISNUMBER({own}),{own}{criteria}{value})"
+            self.colour_where(row, column, last_row, last_column, text, good=good)
+
+    def colour_where(
+        self, row: int, column: int, last_row: int, last_column: int, text: str, *, good: bool
+    ) -> None:
+        """Colour cells for which a formula holds, written for the first of them."""
+        style = self.book.good if good else self.book.bad
+        rule = {"type": "formula", "criteria": f"={text}", "format": style}
+        self.sheet.conditional_format(row, column, last_row, last_column, rule)
 
     def checks(self, row: int, column: int, last_row: int, last_column: int) -> None:
         """Colour cells that say ok, or which rule is broken; empty ones stay as they are."""
-        own = f"{letters(column)}{row + 1}"
-        for rule, style in (
-            (f'{own}="ok"', self.book.good),
-            (f'AND({own}<>"",{own}<>"ok")', self.book.bad),
-        ):
-            self.sheet.conditional_format(
-                row,
-                column,
-                last_row,
-                last_column,
-                {"type": "formula", "criteria": f"={rule}", "format": style},
-            )
+        own = self.local(row, column)
+        for rule, good in ((f'{own}="ok"', True), (f'AND({own}<>"",{own}<>"ok")', False)):
+            self.colour_where(row, column, last_row, last_column, rule, good=good)
 
     def exactness(self, rows: list[int], start: int, end: int) -> None:
         """Say in column ``end`` where a value of a row passes 2^53, from live formulas."""
@@ -215,13 +234,16 @@ class Page:
 class Book:
     """A workbook being written. Raises ``InputError`` where XlsxWriter is not installed."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self) -> None:
         try:
             import xlsxwriter
         except ImportError:
             raise InputError("a workbook needs XlsxWriter; pip install 'paramcalc[xlsx]'") from None
+        # in memory: where a disk is full, what it spools or zips to would fail once more at its end
+        self._whole = BytesIO()
         self.file = xlsxwriter.Workbook(
-            path, {"strings_to_formulas": False, "strings_to_urls": False}
+            self._whole,
+            {"in_memory": True, "strings_to_formulas": False, "strings_to_urls": False},
         )
         self._styles: dict[str, Any] = {}
         self.good = self.file.add_format(GOOD)
@@ -246,14 +268,10 @@ class Book:
         """Give a cell a name."""
         self.file.define_name(name, f"={ref}")
 
-    def close(self) -> None:
+    def close(self, path: Path) -> None:
         """Write the file. Raises ``OSError``."""
-        from xlsxwriter.exceptions import FileCreateError
-
-        try:
-            self.file.close()
-        except FileCreateError as error:
-            raise OSError(str(error)) from None
+        self.file.close()
+        path.write_bytes(self._whole.getbuffer())
 
 
 def cell(row: int, column: int) -> str:

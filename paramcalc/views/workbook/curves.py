@@ -6,10 +6,12 @@ from typing import Any
 
 from paramcalc.quantities import flops
 from paramcalc.symbols import lift, symbol
-from paramcalc.views.cells import Writer
+from paramcalc.views.workbook import checks
 from paramcalc.views.workbook.book import COLOURS, Book, letters
-from paramcalc.views.workbook.deployment import Column, DeploymentSheet
-from paramcalc.views.workbook.inputs import MOST_TOKENS, Placed
+from paramcalc.views.workbook.column import Column
+from paramcalc.views.workbook.deployment import DeploymentSheet
+from paramcalc.views.workbook.inputs import MOST_TOKENS
+from paramcalc.views.workbook.steps import Steps
 from paramcalc.views.workbook.summary import Summary
 
 CONTEXTS = tuple(2**power for power in range(9, 21))
@@ -31,20 +33,24 @@ COMPARED = {
 """Rows of sheet Compare, with a label where the row's own says too little there."""
 
 
-def curve(book: Book, models: list[Placed]) -> None:
-    """Write the sheet Curve: FLOPs of attention against context, with those of the matmuls."""
+def curve(book: Book, columns: list[Column], steps: Steps) -> None:
+    """Write the sheet Curve: FLOPs of attention against context, with those of the matmuls; empty
+    where the context or a model's input cannot be used."""
+    models = [column.placed for column in columns]
     page = book.page("Curve", 12, *(24,) * (2 * len(models)))
     page.text(0, 0, "FLOPs of one token by the positions it sees", "title")
     page.text(1, 0, "The contexts may be changed.", "note")
     heads = [f"{p.model.name}{what}" for p in models for what in (" attention", " matmuls")]
     page.heads(3, ["context", *heads], over="numbers")
-    page.sheet.freeze_panes(4, 1)
+    page.freeze(4, 1)
     first = 4
     for row, context in enumerate(CONTEXTS, start=first):
         ref = page.number(row, 0, context, "input")
         page.whole_from(row, 0, 1, MOST_TOKENS, "context")
+        right = f'{checks.whole(ref, 1, MOST_TOKENS)}="{checks.OK}"'
         for at, placed in enumerate(models):
-            writer = Writer(placed.limits | {ref: MOST_TOKENS})
+            writer = steps.writer(placed.model.name, placed.limits | {ref: MOST_TOKENS})
+            usable = f"AND({columns[at].name('wrong')}=0,{right})"
             n: Any = symbol(ref, context)
             for column, value in enumerate(
                 (
@@ -53,7 +59,8 @@ def curve(book: Book, models: list[Placed]) -> None:
                 ),
                 start=1 + 2 * at,
             ):
-                page.formula(row, column, writer.cell(value), lift(value).value)
+                text = f'=IF({usable},{writer.text(value)},"")'
+                page.formula(row, column, text, lift(value).value)
     chart = book.file.add_chart({"type": "scatter", "subtype": "straight"})
     last = first + len(CONTEXTS) - 1
     for column in range(1, 1 + 2 * min(len(models), len(COLOURS))):
@@ -86,7 +93,7 @@ def compare(book: Book, summary: Summary, columns: list[Column]) -> None:
     names = [column.placed.model.name for column in columns]
     page.heads(2, ["", "unit"])
     page.heads(2, [*names, "", *names], 2, over="numbers")
-    page.sheet.freeze_panes(3, 2)
+    page.freeze(3, 2)
     deployment = columns[0].sheet
     for row, (key, words) in enumerate(COMPARED.items(), start=3):
         own: Summary | DeploymentSheet = summary if key in summary.rows else deployment

@@ -12,17 +12,19 @@ from typing import Any, NamedTuple
 from paramcalc.deploy.columns import BANDWIDTH_PERCENT, FLOPS_PERCENT, HOP
 from paramcalc.deploy.figures import MICRO
 from paramcalc.deploy.hardware import Accelerator
-from paramcalc.symbols import Formula, lift, symbol
 from paramcalc.views.cells import Writer
-from paramcalc.views.workbook import lookups
+from paramcalc.views.workbook import checks, lookups
 from paramcalc.views.workbook.book import Book
+from paramcalc.views.workbook.column import Column
 from paramcalc.views.workbook.inputs import MOST_BATCH, MOST_GPUS, MOST_TOKENS, Placed, Rule
 from paramcalc.views.workbook.lists import FormatList, HardwareList
-from paramcalc.views.workbook.rows import INTEGERS, ROWS
+from paramcalc.views.workbook.rows import ASKED, INTEGERS, ROWS
+from paramcalc.views.workbook.steps import Steps
 
 UTILIZATION = 90
 """Percent of a GPU's memory that an engine takes, as ``Engine`` has it."""
 MOST_TP = 1024
+MOST_DOLLARS = 10**6
 
 
 class Wish(NamedTuple):
@@ -42,7 +44,8 @@ class Wish(NamedTuple):
 
 
 class Setting(NamedTuple):
-    """A cell that drives a model's column: its name, value and limits, or the list it is of."""
+    """A cell that drives a model's column: its name, value and limits, or the list it is of, with
+    its sheet; ``own`` is the model's where the cell for all models is empty."""
 
     key: str
     label: str
@@ -50,41 +53,8 @@ class Setting(NamedTuple):
     low: int = 1
     high: int = 1
     source: str = ""
-
-
-class Column:
-    """One model's column: ``put`` writes a figure and gives its symbol."""
-
-    def __init__(self, sheet: DeploymentSheet, placed: Placed, column: int) -> None:
-        self.sheet = sheet
-        self.placed = placed
-        self.column = column
-        self.symbols: dict[str, Formula] = {}
-        self.words: dict[str, str] = {}
-        self.checked: set[str] = set()
-
-    def name(self, key: str) -> str:
-        """The name of this model's cell of a figure."""
-        return self.placed.prefix + key
-
-    def at(self, key: str) -> Formula:
-        """The symbol of a figure."""
-        return self.symbols[key]
-
-    def put(self, key: str, text: str, value: int, style: str = "whole", most: int = 0) -> Formula:
-        """Write a figure under its row, name the cell and return its symbol."""
-        page = self.sheet.page
-        row = self.sheet.rows[key]
-        ref = page.formula(row, self.column, text, value, style)
-        page.book.define(self.name(key), ref)
-        if most:
-            self.sheet.limits[self.name(key)] = most
-        self.symbols[key] = symbol(self.name(key), value)
-        return self.symbols[key]
-
-    def show(self, key: str, text: str, value: int | float | str, style: str = "whole") -> None:
-        """Write a cell that no other formula uses by name."""
-        self.sheet.page.formula(self.sheet.rows[key], self.column, text, value, style)
+    sheet: str = ""
+    own: str = ""
 
 
 class DeploymentSheet:
@@ -98,10 +68,12 @@ class DeploymentSheet:
         wish: Wish,
         formats_: FormatList,
         hardware: HardwareList,
+        steps: Steps,
         limits: dict[str, int],
         models: int,
     ) -> None:
         self.wish, self.formats, self.hardware, self.limits = wish, formats_, hardware, limits
+        self.steps = steps
         self.shared = models > 1
         self.start = 3 if self.shared else 2
         self.end = self.start + models
@@ -119,7 +91,7 @@ class DeploymentSheet:
         page.heads(2, ["", "unit"])
         page.heads(2, ["for all models"] * self.shared, 2, over="numbers")
         page.heads(2, ["exactness", ""], self.end)
-        page.sheet.freeze_panes(3, 2)
+        page.freeze(3, 2)
         self.rows: dict[str, int] = {}
         self.labels = {key: (label, unit) for key, label, unit in ROWS}
         for row, (key, label, unit) in enumerate(ROWS, start=self.first):
@@ -127,7 +99,9 @@ class DeploymentSheet:
                 self.rows[key] = row
             page.text(row, 0, label, "text" if key else "group")
             page.text(row, 1, unit, "note")
-        self.next_rule = self.first + len(ROWS)
+        self.checks = self.first + len(ROWS)
+        """The first row of checks: those of what is typed, then the rules."""
+        self.next_rule = self.checks + len(ASKED)
         self._rules: dict[str, int] = {}
         self.columns: list[Column] = []
         self._notes()
@@ -136,6 +110,7 @@ class DeploymentSheet:
         own = "; empty: each model's own" if self.shared else ""
         notes = {
             "at_context": f"what every figure is for{own}",
+            "used at_context": "as typed; as written while a check below is not ok",
             "format": f"from sheet Formats{own and '; empty: as each is released'}",
             "gpu": "from sheet Hardware" + ("; assumed: take yours" if self.wish.assumed else ""),
             "price": "no money without a price",
@@ -143,28 +118,40 @@ class DeploymentSheet:
             "reserve": "measured: llm-d-benchmark, vLLM on H100",
             "step_exchange": "hops alone where the link's rate is not known",
             "known": "without it there are no times",
+            "wrong": "until they can, the values as written stand in, and answers are empty",
         }
         for key, note in notes.items():
             self.page.text(self.rows[key], self.end + 1, note, "note")
 
+    def check_row(self, key: str) -> int:
+        """The row that checks what is typed."""
+        return self.checks + ASKED.index(key)
+
     def settings(self, placed: Placed) -> tuple[Setting, ...]:
         """The cells that drive a model's column, with their first values."""
         wish, model = self.wish, placed.model
-        own = wish.context or model.context
-        dtype = wish.dtype or model.released_format
         names = [fmt.name for fmt in self.formats.plain]
-        if dtype not in names:
-            dtype = "bf16"
+        released = model.released_format if model.released_format in names else "bf16"
+        context = placed.inputs.get("context")
+        length = str(model.context) if context is None else context.name
+        formats_, kv = self.formats.names, self.formats.kv_names
         return (
-            Setting("at_context", "context", own, 1, MOST_TOKENS),
+            Setting(
+                "at_context", "context", wish.context or model.context, 1, MOST_TOKENS, own=length
+            ),
             Setting("batch", "sequences", wish.batch, 1, MOST_BATCH),
-            Setting("format", "format", dtype, source=self.formats.names),
-            Setting("kv_format", "cache", wish.kv_dtype, source=self.formats.kv_names),
-            Setting("gpu", "accelerator", wish.gpu.name, source=self.hardware.names),
+            Setting(
+                "format", "format", wish.dtype or released, source=formats_, sheet="Formats",
+                own=checks.words(released),
+            ),
+            Setting("kv_format", "cache", wish.kv_dtype, source=kv, sheet="Formats"),
+            Setting(
+                "gpu", "accelerator", wish.gpu.name, source=self.hardware.names, sheet="Hardware"
+            ),
             Setting("gpus", "GPUs", wish.gpus, 1, MOST_GPUS),
             Setting("tp", "tensor-parallel ranks", wish.tp, 1, MOST_TP),
             Setting("percent", "percent", UTILIZATION, 1, 100),
-        )
+        )  # fmt: skip
 
     def add(self, placed: Placed) -> Column:
         """Write a model's settings and what is looked up by them; return its column."""
@@ -176,40 +163,40 @@ class DeploymentSheet:
             self._setting(column, own)
         self._price(column)
         lookups.write(column)
+        column.flag("valid", 1)
+        column.flag("timed", column.at("known").value)
         return column
 
     def _setting(self, column: Column, own: Setting) -> None:
-        page, row = self.page, self.rows[own.key]
-        name, place = column.name(own.key), column.column
+        page, row, place = self.page, self.rows[own.key], column.column
         if self.shared and len(self.columns) == 1:
             self._for_all(own, row)
-        ref = page.ref(row, place)
         style = "word" if own.source else "input"
         if self.shared:
             all_ = f"$C${row + 1}"
-            text = f"={all_}"
-            if self._open(own.key):
-                shown: Any = own.value
-                if own.key == "at_context" and "context" in column.placed.inputs:
-                    shown = column.placed.inputs["context"].name
-                elif isinstance(own.value, str):
-                    shown = f'"{own.value}"'
-                text = f'=IF({all_}="",{shown},{all_})'
+            text = f'=IF({all_}="",{own.own},{all_})' if own.own else f"={all_}"
             page.formula(row, place, text, own.value, style)
         elif isinstance(own.value, str):
             page.text(row, place, own.value, style)
         else:
             page.number(row, place, own.value, style)
         self._limit(own, row, place)
-        page.book.define(name, ref)
+        page.book.define(column.name(own.key), page.ref(row, place))
+        ref = page.cell(row, place)
         if isinstance(own.value, str):
+            self._check(column, own.key, checks.listed(ref, own.source, own.sheet))
             column.words[own.key] = own.value
         else:
-            column.symbols[own.key] = symbol(name, own.value)
-            self.limits[name] = own.high
+            self._check(column, own.key, checks.whole(ref, own.low, own.high))
+            column.use(own.key, own.value, own.high)
+
+    def _check(self, column: Column, key: str, text: str) -> None:
+        row = self.check_row(key)
+        self.page.text(row, 0, self.labels[key][0])
+        self.page.formula(row, column.column, f"={text}", checks.OK, "right")
 
     def _open(self, key: str) -> bool:
-        """Whether the column for all models leaves a setting to each model."""
+        """Whether the column for all models leaves a setting to each model at first."""
         return (key == "at_context" and self.wish.context is None) or (
             key == "format" and self.wish.dtype is None
         )
@@ -255,31 +242,39 @@ class DeploymentSheet:
             page.formula(row, place, f"={found}", value, "price")
         for at in {2, place}:
             page.sheet.data_validation(
-                row, at, row, at, {"validate": "decimal", "criteria": ">=", "value": 0}
+                row, at, row, at, {"validate": "decimal", "criteria": ">", "value": 0}
             )
         page.book.define(column.name("price"), page.ref(row, place))
-        column.symbols["price"] = lift(micro or 0)
+        self._check(column, "price", checks.amount(page.cell(row, place), MOST_DOLLARS))
+        column.price = micro
 
     def rule(self, column: Column, rule: Rule, writer: Writer) -> None:
         """Write a live check: ok, or the rule that is broken. Equal conditions stand once."""
         broken = rule.broken.text(writer)
-        if broken in column.checked:
+        if broken in column.ruled:
             return
-        column.checked.add(broken)
+        column.ruled.add(broken)
         if rule.text not in self._rules:
             self._rules[rule.text] = self.next_rule
             self.page.text(self.next_rule, 0, rule.text)
             self.next_rule += 1
         row = self._rules[rule.text]
         shown = rule.text if rule.broken.holds else "ok"
-        text = f'=IF({broken},"{rule.text}","ok")'
+        text = f'=IF({broken},{checks.words(rule.text)},"{checks.OK}")'
         self.page.formula(row, column.column, text, shown, "right")
 
-    def broken(self) -> list[str]:
-        """How many rules each model breaks, as text of a cell."""
-        first, last = self.first + len(ROWS), self.next_rule - 1
-        spans = [self.page.span(first, own.column, last) for own in self.columns]
-        return [f'COUNTIF({span},"?*")-COUNTIF({span},"ok")' for span in spans]
+    def count(self, column: Column, wrong: list[str], broken: list[str]) -> None:
+        """Write how many cells of a model cannot be used and how many rules it breaks: those that
+        other sheets count, and those of this one; and what follows for its answers."""
+        own = column.column
+        typed = self.page.span(self.checks, own, self.checks + len(ASKED) - 1)
+        rules = self.page.span(self.checks + len(ASKED), own, self.next_rule - 1)
+        name = column.name
+        column.put("wrong", f"={'+'.join([*wrong, checks.broken(typed)])}", 0)
+        column.put("broken", f"={'+'.join([*broken, checks.broken(rules)])}", 0)
+        column.put("valid", f"=IF({name('wrong')}+{name('broken')}=0,1,0)", 1)
+        known = column.at("known").value
+        column.put("timed", f"=IF({name('valid')}=1,{name('known')},0)", known)
 
     def finish(self) -> None:
         """Colours, and a word beside each row whose values pass 2^53."""
@@ -287,13 +282,18 @@ class DeploymentSheet:
         fits = self.rows["fits"]
         page.colour(
             fits, self.start, fits, end - 1, ("begins with", "fits", True),
-            ("begins with", "does not", False),
+            ("begins with", "does not", False), ("begins with", "not", False),
+            ("begins with", "check", False),
         )  # fmt: skip
         for key in ("free", "free_gib"):
             row = self.rows[key]
             page.colour(row, self.start, row, end - 1, ("<", 0, False))
         known = self.rows["known"]
-        page.colour(known, self.start, known, end - 1, ("==", 0, False))
-        if self.next_rule > self.rows["largest_step"] + 1:
-            page.checks(self.rows["largest_step"] + 1, self.start, self.next_rule - 1, end - 1)
+        page.colour(known, self.start, known, end - 1, ("=", 0, False))
+        for key in ("wrong", "broken"):
+            row = self.rows[key]
+            page.colour(row, self.start, row, end - 1, (">", 0, False))
+        page.checks(self.checks, self.start, self.next_rule - 1, end - 1)
+        asked = self.rows[ASKED[0]], self.rows[ASKED[-1]]
+        checks.redden(page, asked[0], self.start, asked[1], end - 1, self.checks)
         page.exactness([self.rows[key] for key in INTEGERS], self.start, end)

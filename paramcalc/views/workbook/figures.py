@@ -17,9 +17,13 @@ from paramcalc.ledger import Ledger
 from paramcalc.numbers import maximum
 from paramcalc.symbols import Formula, lift, symbol
 from paramcalc.views.cells import Writer
-from paramcalc.views.workbook.deployment import Column
+from paramcalc.views.workbook.column import Column
+from paramcalc.views.workbook.rows import ROWS
 from paramcalc.views.workbook.tensors import ModelRows
 
+ROW_LABELS = {key: label for key, label, _ in ROWS}
+LACKS = "not in this format"
+"""Said where a GPU has no arithmetic for the format, as ``paramcalc fit`` refuses it."""
 COVERS = ("all", "layers", "experts")
 """Which tensors a format holds: each is its own sum of FLOPs in the format and in 16 bits."""
 
@@ -78,22 +82,41 @@ def _memory(column: Column, rows: ModelRows, ledger: Ledger, writer: Writer) -> 
     all_ = cache(at("batch_replica"))
     put("gpu_cache", writer.cell(all_), all_.value)
     needed = at("gpu_weights") + at("workspace") + at("reserve") + at("gpu_cache")
-    put("needed", writer.cell(needed), needed.value)
-    free = at("budget") - at("needed")
-    put("free", writer.cell(free), free.value)
+    free = at("budget") - needed
+    valid = "valid"
+    column.put("needed", column.if_(valid, writer.text(needed)), needed.value)
+    column.put("free", column.if_(valid, writer.text(free)), free.value)
     name = column.name
-    column.show("needed_gb", f"={name('needed')}/10^9", needed.value / 10**9, "giga")
-    column.show("needed_gib", f"={name('needed')}/2^30", needed.value / GIB, "giga")
-    column.show("free_gib", f"={name('free')}/2^30", free.value / GIB, "giga")
-    words = "fits" if free.value >= 0 else "does not fit"
-    column.show("fits", f'=IF({name("free")}>=0,"fits","does not fit")', words, "right")
+    for key, of, unit, size in (
+        ("needed_gb", "needed", "10^9", needed.value / 10**9),
+        ("needed_gib", "needed", "2^30", needed.value / GIB),
+        ("free_gib", "free", "2^30", free.value / GIB),
+    ):
+        column.show(key, column.if_(valid, f"{name(of)}/{unit}"), size, "giga")
+    _verdict(column, free.value)
     one = cache(1)
     if one.constant == 0:
         return  # nothing is kept, so any number fits
     put("cache_sequence", writer.cell(one), one.value)
     room = at("budget") - at("gpu_weights") - at("workspace") - at("reserve")
-    most: Formula = room // at("cache_sequence") * at("replicas")
-    put("largest_batch", writer.cell(most), most.value)
+    each: Any = room // at("cache_sequence")
+    most = lift(maximum(0, each) * at("replicas"))
+    column.put("largest_batch", column.if_(valid, writer.text(most)), most.value)
+
+
+def _verdict(column: Column, free: int) -> None:
+    """Whether it fits, or why that cannot be said."""
+    name = column.name
+    words = "fits" if free >= 0 else "does not fit"
+    text = f'IF({name("free")}>=0,"fits","does not fit")'
+    for key, holds, instead in (
+        ("runs", "=0", LACKS),
+        ("broken", ">0", "check the rules"),
+        ("wrong", ">0", "check the inputs"),
+    ):
+        text = f'IF({name(key)}{holds},"{instead}",{text})'
+    shown = words if column.at("runs").value else LACKS
+    column.show("fits", f"={text}", shown, "right")
 
 
 class _Passes:
@@ -120,13 +143,13 @@ class _Passes:
             ("tokens_request", SECOND // time),
             ("tokens_gpu", batch * SECOND // (time * at("gpus"))),
         ):
-            show(key, self._if_known(self.writer.text(value)), self._known(lift(value).value))
+            shown = lift(value).value if at("timed").value else ""
+            show(key, self.column.if_("timed", self.writer.text(value)), shown)
 
-    def _if_known(self, text: str) -> str:
-        return f'=IF({self.column.name("known")}=1,{text},"")'
-
-    def _known(self, value: int) -> int | str:
-        return value if self.column.at("known").value else ""
+    def _time(self, key: str, text: str, value: int) -> None:
+        """Write a time in nanoseconds; text without ``=``."""
+        label = ROW_LABELS[key]
+        self.column.put_if("timed", key, f"{label}, ns ({key.partition('_')[0]})", text, value)
 
     def _machine(self, covers: str, *, linked: bool) -> Machine:
         at: Any = self.column.at
@@ -157,17 +180,19 @@ class _Passes:
         weights: Any = at(f"{which}_weights")
         cache: Any = at(f"{which}_cache")
         memory = lift(self._machine("all", linked=True).reading(weights + cache))
-        put(f"{which}_memory", f"={text(memory)}", memory.value)
+        self._time(f"{which}_memory", text(memory), memory.value)
         self._compute(which)
         unlinked = self._run(which, self.rows.chosen, self._machine("all", linked=False))
         alone = lift(unlinked.exchange)
         linked = lift(chosen.exchange)
         value = linked.value if at("link_known").value else alone.value
         known = self.column.name("link_known")
-        put(f"{which}_exchange", f"=IF({known}=1,{text(linked)},{text(alone)})", value)
+        part = self.writer.part
+        exchange = f"IF({known}=1,{part(linked)},{part(alone)})"
+        self._time(f"{which}_exchange", exchange, value)
         parts: Any = [at(f"{which}_{key}") for key in ("memory", "compute", "exchange")]
         time = lift(Step(weights, cache, 0, *parts).time)
-        put(f"{which}_time", f"={text(time)}", time.value)
+        self._time(f"{which}_time", text(time), time.value)
 
     def _compute(self, which: str) -> None:
         """The arithmetic, for each of the ways in which formats cover tensors."""
@@ -177,33 +202,35 @@ class _Passes:
             values.append(lift(self._run(which, fmt, self._machine(covers, linked=True)).compute))
         number = self.column.at("format_number").value
         kinds = ",".join(map(str, self.kinds))
-        texts = ",".join(map(self.writer.text, values))
+        texts = ",".join(map(self.writer.part, values))
         at = self.column.name("format_number")
-        text = f"=CHOOSE(CHOOSE({at},{kinds}),{texts})"
-        self.column.put(f"{which}_compute", text, values[self.kinds[number - 1] - 1].value)
+        text = f"CHOOSE(CHOOSE({at},{kinds}),{texts})"
+        self._time(f"{which}_compute", text, values[self.kinds[number - 1] - 1].value)
 
 
 def _cost(column: Column, writer: Writer) -> None:
     """Money, where there is a price and the GPU has the arithmetic."""
     name, at = column.name, column.at
     page, rows, place = column.sheet.page, column.sheet.rows, column.column
-    micro, known = at("price").value, at("known").value
-    price: Any = symbol(name("price_micro"), micro)
-    empty = f'{name("price")}=""'
-    text = f'=IF({empty},"",ROUND({name("price")}*10^6,0))'
-    ref = page.formula(rows["price_micro"], place, text, micro or "")
-    page.book.define(name("price_micro"), ref)
+    typed = name("price")
+    priced, micro = column.price is not None, column.price or 0
+    number = f"IF(ISNUMBER({typed}),IF({typed}>0,ROUND({typed}*10^6,0),0),0)"
+    counted = column.sheet.steps.put(column.placed.model.name, "price in use", number, micro)
+    shown = f'IF({counted}>0,{counted},"")'
+    column.put("price_micro", column.if_("valid", shown), micro if priced else "")
+    price: Any = symbol(counted, micro)
     gpus: Any = at("gpus")
     million = per_million(price, gpus, at("step_time"), at("batch"))  # type: ignore[arg-type]
     prompts = per_million(price, at("tp"), at("first_time"), at("at_context"))  # type: ignore[arg-type]
-    timed = f"OR({empty},{name('known')}=0)"
-    for key, value, without, shown in (
-        ("cost_hour", price * gpus, empty, micro),
-        ("cost_million", lift(million), timed, micro and known),
-        ("cost_prompt", lift(prompts), timed, micro and known),
+    timed = priced and at("timed").value
+    for key, value, flag, is_shown in (
+        ("cost_hour", price * gpus, "valid", priced),
+        ("cost_million", lift(million), "timed", timed),
+        ("cost_prompt", lift(prompts), "timed", timed),
     ):
-        whole = value.value if shown else ""
-        column.show(key, f'=IF({without},"",{writer.text(value)})', whole)
+        whole = value.value if is_shown else ""
+        text = f'IF({counted}>0,{writer.text(value)},"")'
+        column.show(key, column.if_(flag, text), whole)
         ref = page.ref(rows[key], place)
-        dollars = value.value / MICRO if shown else ""
+        dollars = value.value / MICRO if is_shown else ""
         column.show(f"{key}_dollars", f'=IF({ref}="","",{ref}/10^6)', dollars, "dollars")

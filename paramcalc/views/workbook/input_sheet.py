@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from paramcalc.symbolic import NAMES
-from paramcalc.views.cells import Writer
+from paramcalc.views.workbook import checks
 from paramcalc.views.workbook.book import Book
 from paramcalc.views.workbook.inputs import Placed
+from paramcalc.views.workbook.steps import Steps
 
 _SWITCHES = ("tie_embeddings", "gated_ffn", "gpt2", "causal", "share_layers")
 """Structure that a reader expects on the card; it is fixed when the workbook is written."""
 
 
 class InputSheet:
-    """The sheet Inputs. Cells are named as the fields: ``m1_d_model`` for the first model."""
+    """The sheet Inputs. Cells are named as the fields: ``m1_d_model`` for the first model, and
+    ``u1_d_model`` for what formulas use of it."""
 
     first = 4
 
-    def __init__(self, book: Book, models: list[Placed]) -> None:
-        self.book = book
+    def __init__(self, book: Book, models: list[Placed], steps: Steps) -> None:
+        self.book, self.steps = book, steps
         self.start = 3
         self.end = self.start + len(models)
         page = book.page("Inputs", 34, 9, 12, *(18,) * len(models), 64)
@@ -26,16 +28,19 @@ class InputSheet:
         page.text(
             1,
             0,
-            "Blue cells may be changed; everything follows. Names of cells: m1_d_model is d_model"
-            " of the first model, and so on. Context, batch, formats, GPUs and price: Deployment.",
+            "Blue cells may be changed; everything follows. m1_d_model is d_model of the first"
+            " model, u1_d_model what formulas use of it. Context, batch, formats, GPUs and price:"
+            " Deployment.",
             "note",
         )
         page.heads(3, ["field", "symbol", "unit"])
         page.heads(3, (p.model.name for p in models), self.start, over="numbers")
         page.heads(3, [""], self.end)
-        page.sheet.freeze_panes(4, 3)
+        page.freeze(4, 3)
         self._fields(models)
+        self._checks(models)
         self._rules(models)
+        self._in_use(models)
 
     def _fields(self, models: list[Placed]) -> None:
         page = self.page
@@ -48,7 +53,7 @@ class InputSheet:
             page.text(row, 2, own.unit, "note")
             page.text(row, self.end, own.note, "note")
         for column, placed in enumerate(models, start=self.start):
-            writer = Writer(placed.limits)
+            writer = self.steps.writer(placed.model.name, placed.limits)
             for path, row in self.rows.items():
                 if path not in placed.inputs:
                     page.blank(row, column)
@@ -61,7 +66,7 @@ class InputSheet:
                     page.number(row, column, own.value, style)
                 if not placed.fixed:
                     page.whole_from(row, column, own.low, own.high, path)
-                self.book.define(own.name, page.ref(row, column))
+                self.book.define(own.cell, page.ref(row, column))
         self.next = self.first + len(paths) + 1
         page.text(self.next, 0, "Fixed when the workbook was written", "group")
         for row, name in enumerate(_SWITCHES, start=self.next + 1):
@@ -76,13 +81,49 @@ class InputSheet:
                 page.text(self.next, column, "fixed", "right")
         self.next += 2
 
+    def _checks(self, models: list[Placed]) -> None:
+        """A row for each field: whether what is typed can be used."""
+        page, first = self.page, self.first
+        page.text(self.next, 0, "Checks of what is typed", "group")
+        self.next += 1
+        shift = self.next - first
+        last = first + len(self.rows) - 1
+        self.checked = (self.next, last + shift)
+        for column, placed in enumerate(models, start=self.start):
+            for path, row in self.rows.items():
+                page.text(row + shift, 0, path)
+                own = placed.inputs.get(path)
+                if own is not None and not placed.fixed:
+                    text = checks.whole(page.cell(row, column), own.low, own.high)
+                    page.formula(row + shift, column, f"={text}", checks.OK, "right")
+        if self.rows:
+            page.checks(self.next, self.start, last + shift, self.end - 1)
+            checks.redden(page, first, self.start, last, self.end - 1, self.next)
+        self.next += len(self.rows) + 1
+
+    def _in_use(self, models: list[Placed]) -> None:
+        """A row for each field: the number that formulas use, by name."""
+        page, (first, _) = self.page, self.checked
+        page.text(self.next, 0, "In use; the value as written while a check is not ok", "group")
+        shift = self.next + 1 - self.first
+        for column, placed in enumerate(models, start=self.start):
+            for path, row in self.rows.items():
+                page.text(row + shift, 0, path)
+                own = placed.inputs.get(path)
+                if own is None or placed.fixed:
+                    continue
+                check = page.cell(first + row - self.first, column)
+                text = checks.in_use(check, page.cell(row, column), own.value)
+                ref = page.formula(row + shift, column, text, own.value)
+                self.book.define(own.name, ref)
+
     def _rules(self, models: list[Placed]) -> None:
         page = self.page
         page.text(self.next, 0, "Rules", "group")
         first = self.next + 1
         rows: dict[str, int] = {}
         for column, placed in enumerate(models, start=self.start):
-            writer = Writer(placed.limits)
+            writer = self.steps.writer(placed.model.name, placed.limits)
             for rule in placed.rules():
                 row = rows.setdefault(rule.text, first + len(rows))
                 page.text(row, 0, rule.text)
@@ -90,21 +131,28 @@ class InputSheet:
                 page.formula(
                     row,
                     column,
-                    f'=IF({broken},"{rule.text}","ok")',
+                    f'=IF({broken},{checks.words(rule.text)},"{checks.OK}")',
                     rule.text if rule.broken.holds else "ok",
                     "right",
                 )
         self.rules = (first, first + len(rows) - 1)
+        self.next = first + len(rows) + 1
         if rows:
             page.checks(first, self.start, self.rules[1], self.end - 1)
 
+    def wrong(self) -> list[str]:
+        """How many cells of each model cannot be used, as text of a cell."""
+        return self._broken(*self.checked)
+
     def broken(self) -> list[str]:
         """How many rules each model breaks, as text of a cell."""
-        first, last = self.rules
+        return self._broken(*self.rules)
+
+    def _broken(self, first: int, last: int) -> list[str]:
         if last < first:
             return ["0"] * (self.end - self.start)
-        spans = [self.page.span(first, at, last) for at in range(self.start, self.end)]
-        return [f'COUNTIF({span},"?*")-COUNTIF({span},"ok")' for span in spans]
+        columns = range(self.start, self.end)
+        return [checks.broken(self.page.span(first, at, last)) for at in columns]
 
 
 def _order(path: str) -> tuple[int, str, int]:

@@ -1,8 +1,9 @@
 """The numbers of a model as cells: each field the spec states, by name, with its limits.
 
-A spec is placed on symbols that are called as these cells are named (``m1_d_model``), and the
-ledger's counting code runs on it once. A default of the card (``head_dim``, ``d_ff``,
-``n_kv_heads``) is a cell too: a formula, which a number may replace.
+A person types into ``m1_d_model``; ``u1_d_model`` holds what is in use, which is the same while it
+is right. A spec is placed on symbols that are called as the latter, and the ledger's counting code
+runs on it once. A default of the card (``head_dim``, ``d_ff``, ``n_kv_heads``) is a cell too: a
+formula, which a number may replace.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any, NamedTuple, cast
 from paramcalc import rules
 from paramcalc.build import default_d_ff, default_head_dim, ledger_of, plan
 from paramcalc.deploy.columns import fits as fits_on_gpus
+from paramcalc.errors import InputError
 from paramcalc.layout import is_literal
 from paramcalc.ledger import Ledger
 from paramcalc.model import Model
@@ -22,7 +24,7 @@ from paramcalc.spec import ModelSpec
 from paramcalc.spelling import TOKEN_FIELDS, stated_inside
 from paramcalc.symbolic import NAMES
 from paramcalc.symbols import Formula, symbol
-from paramcalc.views.cells import Condition, Live
+from paramcalc.views.conditions import Condition, Live
 
 MOST_WIDTH = 4_000_000
 """The widest dimension that a cell may hold: matrices stay where ``INT`` is exact."""
@@ -85,11 +87,13 @@ _MEANING = {
 
 
 class Input(NamedTuple):
-    """A cell of a model: the field's path (as ``--set`` takes it), the cell's name, its value and
-    limits; ``default`` is its formula where the spec leaves the field out."""
+    """A cell of a model: the field's path (as ``--set`` takes it), the name of the value in use
+    and of the cell that is typed into, its value and limits; ``default`` is its formula where the
+    spec leaves the field out."""
 
     path: str
     name: str
+    cell: str
     value: int
     low: int
     high: int
@@ -109,12 +113,13 @@ class Placed:
     """A model on symbols: ``spec`` and ``ledger`` call each number by its cell's name.
 
     Where layers are blocks that no field spells (Mamba, Gemma 3n, ...), their numbers are fixed:
-    ``fixed`` is true, the fields are shown and only the deployment is live.
+    ``fixed`` is true, the fields are shown and only the deployment is live. Raises ``InputError``
+    for a number that is too large for a cell.
     """
 
     def __init__(self, model: Model, number: int) -> None:
         self.model = model
-        self.prefix = f"m{number}_"
+        self.prefix, self.used = f"m{number}_", f"u{number}_"
         self.fixed = has_blocks(model.spec)
         self.inputs: dict[str, Input] = {}
         self._names: set[str] = set()
@@ -134,20 +139,26 @@ class Placed:
 
     def _add(self, path: str, value: int, default: Formula | None = None) -> None:
         field = path.rpartition(".")[2]
-        name = self.prefix + re.sub(r"\W+", "_", path)
-        while name in self._names:
-            name += "_"
-        self._names.add(name)
+        key = re.sub(r"\W+", "_", path)
+        while key in self._names:
+            key += "_"
+        self._names.add(key)
+        name, cell = (self.prefix if self.fixed else self.used) + key, self.prefix + key
         tokens = field in TOKEN_FIELDS
         most = MOST_TOKENS if tokens else MOST_COUNT if field in _COUNTS else MOST_WIDTH
         if field in ("n_positions",):
             most = MOST_WIDTH  # rows of a table
+        if value > most:
+            raise InputError(
+                f"{path} = {value:,}: a workbook takes up to {most:,}, where its divisions are"
+                f" exact; lower it, or leave {self.model.name} out"
+            )
         unit = "tokens" if tokens else "" if field in _COUNTS else "elements"
         low = 0 if field == "position_offset" else 1
         note = _MEANING.get(field, "")
         if default is not None:
             note += " (the default, a formula; a number may replace it)"
-        self.inputs[path] = Input(path, name, value, low, max(most, value), unit, note, default)
+        self.inputs[path] = Input(path, name, cell, value, low, most, unit, note, default)
 
     def _symbol(self, path: str, value: int) -> Formula:
         own = self.inputs[path]

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from paramcalc.deploy import serving
+from paramcalc.deploy.arithmetic import lack
 from paramcalc.deploy.columns import BANDWIDTH_PERCENT, FLOPS_PERCENT, HOP
 from paramcalc.deploy.engine import for_gpu
 from paramcalc.deploy.figures import MICRO
@@ -15,6 +16,7 @@ from paramcalc.errors import InputError
 from paramcalc.formats import KV_FORMATS, compute_format
 from paramcalc.formats.schemes import SCHEMES, Format
 from paramcalc.symbols import Formula, lift, symbol
+from paramcalc.views.workbook import checks
 from paramcalc.views.workbook.book import Book, letters
 
 MOST_BITS = 8
@@ -29,7 +31,7 @@ class FormatList:
     def __init__(self, book: Book, names: Iterable[Format], limits: dict[str, int]) -> None:
         self.plain = [*SCHEMES.values()]
         self.plain += [f for f in names if f.name not in SCHEMES]
-        page = book.page("Formats", 14, 20, *(14,) * 9, 20, 76, 4, 12, 9)
+        page = book.page("Formats", 14, 20, *(14,) * 9, 20, 76, 4, 12, 9, 9)
         self.page = page
         page.text(0, 0, "Formats of weights and of the cache", "title")
         page.text(1, 0, "Blue cells are used by every formula of bytes and may be changed.", "note")
@@ -38,46 +40,72 @@ class FormatList:
         page.heads(3, ["format", "in the format"])
         page.heads(3, heads, 2, over="numbers")
         page.heads(3, ["kernels", ""], 11)
-        self.formats = [
-            self._row(row, fmt, limits) for row, fmt in enumerate(self.plain, start=self.first)
-        ]
         last = self.first + len(self.plain) - 1
         self.names = page.span(self.first, 0, last)
         for row, note in enumerate(_NOTES, start=last + 2):
             page.text(row, 0, note, "note")
+        row = last + len(_NOTES) + 3
+        page.text(row, 0, "In use; the number as written while what is typed cannot be", "group")
+        self.shift = row + 1 - self.first
+        self.formats = [
+            self._row(row, fmt, limits) for row, fmt in enumerate(self.plain, start=self.first)
+        ]
         page.heads(3, ["cache"], 14)
         page.heads(3, ["bits"], 15, over="numbers")
         for row, (name, fmt) in enumerate(KV_FORMATS.items(), start=self.first):
-            page.text(row, 14, name)
-            page.number(row, 15, fmt.bits, "input")
-            page.whole_from(row, 15, 1, 64, f"bits of {name}")
+            for place in (row, row + self.shift):
+                page.text(place, 14, name)
+            self._used(row, 15, fmt.bits, 64, name)
+            self._check(row, 16, [15])
+        below = last + self.shift
+        spans = [page.span(self.first + self.shift, column, below) for column in (11, 16)]
+        self.wrong = "+".join(map(checks.broken, spans))
+        """How many formats cannot be used, as text of a cell."""
+        for column, end in ((2, 10), (15, 15)):
+            own, used = (page.local(row, column) for row in (self.first, self.first + self.shift))
+            text = f'AND({used}<>"",{own}<>{used})'
+            page.colour_where(self.first, column, last, end, text, good=False)
+        for column in (11, 16):
+            page.checks(self.first + self.shift, column, below, column)
         last = self.first + len(KV_FORMATS) - 1
         self.kv_names = page.span(self.first, 14, last)
-        self.kv_bits = page.span(self.first, 15, last)
-        page.sheet.freeze_panes(4, 1)
+        self.kv_bits = page.span(self.first + self.shift, 15, last + self.shift)
+        page.freeze(4, 1)
 
     first = 4
+
+    def _used(self, row: int, column: int, value: int, most: int, what: str) -> str:
+        """Write a number that may be changed, and below what is in use; return the latter."""
+        page = self.page
+        page.number(row, column, value, "input")
+        page.whole_from(row, column, 1, most, what)
+        own = page.cell(row, column)
+        inside = f"IF(AND({own}>=1,{own}<={most},INT({own})={own}),{own},{value})"
+        text = f"=IF(ISNUMBER({own}),{inside},{value})"
+        return page.formula(row + self.shift, column, text, value)
 
     def _row(self, row: int, fmt: Format, limits: dict[str, int]) -> Format:
         page = self.page
         whole = fmt.covers == "all"
+        columns = []
 
         def used(column: int, value: int, most: int) -> Any:
             """The symbol of a cell that formulas use; 0 and 1 are structure, and stay numbers."""
             if value <= 1:
                 page.number(row, column, value)
                 return value
-            ref = page.number(row, column, value, "input")
-            page.whole_from(row, column, 1, most, fmt.name)
+            columns.append(column)
+            ref = self._used(row, column, value, most, fmt.name)
             limits[ref] = most
             return symbol(ref, value)
 
-        page.text(row, 0, fmt.name)
+        for place in (row, row + self.shift):
+            page.text(place, 0, fmt.name)
         page.text(row, 1, fmt.covers)
         page.text(row, 7, "storage order" if fmt.flat else "rows" if fmt.block[1] else "", "right")
         page.text(row, 11, ", ".join(fmt.compute), "note")
         page.text(row, 12, fmt.note, "note")
-        return fmt._replace(
+        placed = fmt._replace(
             bits=used(2, fmt.bits, 64 if whole else MOST_BITS),
             block=(used(3, fmt.block[0], MOST_BLOCK), used(4, fmt.block[1], MOST_BLOCK)),
             scale_bits=used(5, fmt.scale_bits, 64),
@@ -86,6 +114,15 @@ class FormatList:
             input_bits=used(9, fmt.input_bits, 64),
             matrix_bytes=used(10, fmt.matrix_bytes, 10**6),
         )
+        self._check(row, 11, columns)
+        return placed
+
+    def _check(self, row: int, place: int, columns: list[int]) -> None:
+        """Say whether what is typed into a row is what is in use of it."""
+        page, below = self.page, row + self.shift
+        same = ",".join(f"{page.cell(row, at)}={page.cell(below, at)}" for at in columns)
+        wrong = checks.words("must be whole numbers within their limits")
+        page.formula(below, place, f'=IF(AND({same}),"{checks.OK}",{wrong})', checks.OK)
 
     def place(self, name: str) -> int:
         """A format's place in the list, from 1."""
@@ -138,7 +175,7 @@ class HardwareList:
             self._row(row, unit, kinds)
         self.last = self.first + len(units) - 1
         self.names = page.span(self.first, 0, self.last)
-        page.sheet.freeze_panes(4, 1)
+        page.freeze(4, 1)
 
     def column(self, column: int) -> str:
         """A reference to one column of the list."""
@@ -179,8 +216,8 @@ class HardwareList:
             page.sheet.write_number(
                 row, 7, unit.price_per_hour_micro / MICRO, page.book.style("dollars")
             )
-        page.formula(row, 8, f"=INT(E{row + 1}/10^6)", unit.bandwidth // 10**6)
-        page.formula(row, 9, f"=INT(F{row + 1}/10^6)", (link or 0) // 10**6)
+        for column, own, size in ((8, "E", unit.bandwidth), (9, "F", link or 0)):
+            page.formula(row, column, _rate(f"{own}{row + 1}", 6), size // 10**6)
         engine = for_gpu(unit)
         page.number(row, 10, engine.max_batched_tokens)
         page.number(row, 11, engine.max_seqs)
@@ -193,13 +230,41 @@ class HardwareList:
         for column, fmt in enumerate(self.formats.plain, start=self.rates):
             speed = machine_of(unit, fmt)
             if speed is None:
+                if lack(unit, fmt, timed=False) is None:
+                    page.number(row, column, 0, "rate")
                 continue
             cell = peak[compute_format(fmt, unit.peaks)]
-            page.formula(row, column, f"=INT({cell}/10^9)", speed.peak)
+            page.formula(row, column, _rate(cell, 9), speed.peak)
             plain = plain or speed.plain
         if plain is not None:
             cell = peak["bf16" if unit.has("bf16") else "fp16"]
-            page.formula(row, self.rates + len(self.formats.plain), f"=INT({cell}/10^9)", plain)
+            page.formula(row, self.rates + len(self.formats.plain), _rate(cell, 9), plain)
+
+    def wrong(self, number: str) -> str:
+        """Whether an accelerator's memory or engine is no number, as 1 or 0 of a cell; its place in
+        the list is the text of a cell."""
+        places = (f"INDEX({self.column(at)},{number})" for at in _PLACES.values())
+        return f"IF(AND({','.join(f'ISNUMBER({place})' for place in places)}),0,1)"
+
+    def usable(self, row: int) -> str:
+        """The condition that they are numbers, for an accelerator's row."""
+        cells = (self.page.ref(row, at) for at in _PLACES.values())
+        return f"AND({','.join(f'ISNUMBER({cell})' for cell in cells)})"
+
+    def runs(self, row: int, place: str) -> str:
+        """The condition that an accelerator's arithmetic is not known to lack a format, whose place
+        in the list is the text of a cell."""
+        last = self.rates + len(self.formats.plain) - 1
+        span = self.page.span(row, self.rates, row, last)
+        return f"ISNUMBER(INDEX({span},1,{place}))"
+
+    def runs_now(self, unit: Accelerator, place: int) -> bool:
+        """Whether it does as written."""
+        return lack(unit, self.formats.plain[place - 1], timed=False) is None
+
+
+def _rate(cell: str, digits: int) -> str:
+    return f"=IF(ISNUMBER({cell}),INT({cell}/10^{digits}),0)"
 
 
 def machine_of(unit: Accelerator, fmt: Format) -> Machine | None:

@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 from paramcalc.deploy.engine import for_gpu
 from paramcalc.formats import KV_FORMATS
-from paramcalc.numbers import ceil_div
+from paramcalc.numbers import ceil_div, maximum
 from paramcalc.symbols import lift
 from paramcalc.views.cells import Writer
+from paramcalc.views.workbook import checks
 from paramcalc.views.workbook.inputs import MOST_BATCH, MOST_GPUS
 from paramcalc.views.workbook.lists import budget, machine_of
 
 if TYPE_CHECKING:
-    from paramcalc.views.workbook.deployment import Column
+    from paramcalc.views.workbook.column import Column
 
 MOST_RATE = 10**9
 MOST_STEP = 2**20
@@ -22,24 +23,28 @@ LEAST = 100
 
 
 def write(column: Column) -> None:
-    """Write places in the lists, the rates that stand there, and how GPUs share the sequences.
+    """Write what is in use: places in the lists, the rates that stand there, and how GPUs share
+    the sequences.
 
-    A rate that is not there is shown as the least, and ``known`` or ``link_known`` as 0: what
-    divides by it stands, and is not used.
+    A text counts as 0, as ``MAX`` takes it. A rate that is not there is shown as the least, and
+    ``known`` or ``link_known`` as 0: what divides by it stands, and is not used.
     """
     sheet = column.sheet
-    put, name, words = column.put, column.name, column.words
+    put, name, words, check = column.put, column.name, column.words, column.check
     hardware, listed, unit = sheet.hardware, sheet.formats, sheet.wish.gpu
     kinds = [fmt.name for fmt in listed.plain]
     number = listed.place(words["format"])
-    put("format_number", f"=MATCH({name('format')},{listed.names},0)", number, most=len(kinds))
-    kv = f"MATCH({name('kv_format')},{listed.kv_names},0)"
+    found = f"MATCH({name('format')},{listed.names},0)"
+    text = checks.in_use(check("format"), found, number)
+    put("format_number", text, number, most=len(kinds))
+    kv = f"INDEX({listed.kv_bits},MATCH({name('kv_format')},{listed.kv_names},0))"
     bits = KV_FORMATS[words["kv_format"]].bits
-    put("kv_bits", f"=INDEX({listed.kv_bits},{kv})", bits, most=64)
+    put("kv_bits", checks.in_use(check("kv_format"), kv, bits), bits, most=64)
     place = [own.name for own in hardware.units].index(unit.name) + 1
-    put("gpu_number", f"=MATCH({name('gpu')},{hardware.names},0)", place)
+    found = f"MATCH({name('gpu')},{hardware.names},0)"
+    put("gpu_number", checks.in_use(check("gpu"), found, place), place)
     row = name("gpu_number")
-    visible = put("visible", f"=INDEX({hardware.column(3)},{row})", unit.visible_bytes)
+    visible = put("visible", f"=MAX(0,INDEX({hardware.column(3)},{row}))", unit.visible_bytes)
     share = budget(visible, column.at("percent"))
     put("budget", Writer(sheet.limits).cell(share), share.value)
     engine = for_gpu(unit)
@@ -47,11 +52,11 @@ def write(column: Column) -> None:
         ("step_tokens", 10, engine.max_batched_tokens),
         ("step_requests", 11, engine.max_seqs),
     ):
-        put(key, f"=INDEX({hardware.column(place_)},{row})", size, most=MOST_STEP)
-    rate = f"=INDEX({hardware.column(8)},{row})"
-    put("memory_rate", rate, unit.bandwidth // 10**6, most=MOST_RATE)
-    found = machine_of(unit, listed.plain[number - 1])
-    own = found.peak if found else 0
+        put(key, f"=MAX(0,INDEX({hardware.column(place_)},{row}))", size, most=MOST_STEP)
+    rate, bandwidth = f"INDEX({hardware.column(8)},{row})", unit.bandwidth // 10**6
+    put("memory_rate", f"=MAX({LEAST},{rate})", max(LEAST, bandwidth), most=MOST_RATE)
+    speed = machine_of(unit, listed.plain[number - 1])
+    own = speed.peak if speed else 0
     peak = f"INDEX({hardware.by_format},{row},{name('format_number')})"
     put("peak", f"=MAX({LEAST},{peak})", max(LEAST, own), most=MOST_RATE)
     sixteen = hardware.sixteen_of(unit)
@@ -60,14 +65,17 @@ def write(column: Column) -> None:
     link = f"INDEX({hardware.column(9)},{row})"
     linked = (unit.link_one_way or 0) // 10**6
     put("link_rate", f"=MAX(1,{link})", max(1, linked), most=MOST_RATE)
-    put("known", f"=IF({peak}>0,1,0)", int(own > 0))
+    put("known", f"=IF(AND({peak}>={LEAST},{rate}>={LEAST}),1,0)", int(own > 0))
+    runs = int(hardware.runs_now(unit, number))
+    put("runs", f"=IF(ISNUMBER({peak}),1,0)", runs)
     put("link_known", f"=IF({link}>0,1,0)", int(linked > 0))
     _shared(column)
 
 
 def _shared(column: Column) -> None:
     text = Writer(column.sheet.limits)
-    replicas = column.at("gpus") // column.at("tp")
+    whole: Any = column.at("gpus") // column.at("tp")
+    replicas = lift(maximum(1, whole))
     column.put("replicas", text.cell(replicas), replicas.value, most=MOST_GPUS)
     batch: Any = column.at("batch")
     among: Any = column.at("replicas")

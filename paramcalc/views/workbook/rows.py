@@ -13,7 +13,12 @@ ROWS: tuple[tuple[str, str, str], ...] = (
     ("tp", "tensor-parallel ranks of a replica", "GPUs"),
     ("price", "price of a GPU-hour", "$"),
     ("percent", "memory that the engine takes", "%"),
-    ("", "Looked up", ""),
+    ("", "In use, and looked up", ""),
+    ("used at_context", "context", "tokens"),
+    ("used batch", "sequences at once, on all GPUs", "sequences"),
+    ("used gpus", "GPUs", "GPUs"),
+    ("used tp", "tensor-parallel ranks of a replica", "GPUs"),
+    ("used percent", "memory that the engine takes", "%"),
     ("format_number", "place of the format in the list", ""),
     ("kv_bits", "an element of the cache", "bits"),
     ("gpu_number", "place of the accelerator in the list", ""),
@@ -26,6 +31,7 @@ ROWS: tuple[tuple[str, str, str], ...] = (
     ("plain", "arithmetic in 16 bits", "FLOPs/ns"),
     ("link_rate", "link to another GPU, one way", "bytes/us"),
     ("known", "1: the GPU has this arithmetic", ""),
+    ("runs", "1: the GPU is not known to lack it", ""),
     ("link_known", "1: the link's rate is known", ""),
     ("replicas", "replicas", ""),
     ("batch_replica", "sequences on one replica", "sequences"),
@@ -71,8 +77,15 @@ ROWS: tuple[tuple[str, str, str], ...] = (
     ("cost_prompt_dollars", "a million tokens of prompts", "$"),
     ("", "Checks", ""),
     ("largest_step", "largest intermediate value (sheet Steps)", ""),
+    ("wrong", "cells that cannot be used (Inputs, lists, below)", ""),
+    ("broken", "rules broken (Inputs, below)", ""),
+    ("valid", "1: nothing is wrong", ""),
+    ("timed", "1: and the GPU has this arithmetic: times are shown", ""),
 )
-"""Every row but the last rules: key (empty for a title), label, unit."""
+"""Every row but the last checks and rules: key (empty for a title), label, unit."""
+
+ASKED = ("at_context", "batch", "format", "kv_format", "gpu", "gpus", "tp", "price", "percent")
+"""The rows that are typed into, one below the other; their checks stand in the same order."""
 
 PLAIN_UNITS = ("", "$", "%", "GB", "GiB")
 """Units of rows whose values are no integers that could pass 2^53."""

@@ -6,7 +6,7 @@ from paramcalc.numbers import BITS, ONE
 from paramcalc.symbols import Atom, Formula
 from paramcalc.views.cells import Writer
 from paramcalc.views.workbook.book import Book, cell
-from paramcalc.views.workbook.deployment import Column
+from paramcalc.views.workbook.column import Column
 
 HALF = 1 << BITS // 2
 """Products of two numbers of 30 bits are taken in halves, which keeps all below 2^46."""
@@ -25,17 +25,19 @@ class Steps:
         page.text(1, 0, "Parts of formulas that are too long for one cell.", "note")
         page.heads(3, ["model", "formula"])
         page.heads(3, ["value", "square", "digit"], 2, over="numbers")
-        page.sheet.freeze_panes(4, 0)
+        page.freeze(4, 0)
         self.row = self.first
         self._held: dict[str, str] = {}
-        self._label = ""
 
     def writer(self, label: str, limits: dict[str, int]) -> Writer:
         """Return a writer of one model's formulas; its long parts stand in the rows from here on,
         under the label."""
-        self._label = label
-        writer = Writer(limits, self._hold)
-        writer.power = lambda atom: self._power(atom, writer)
+
+        def hold(formula: Formula, text: str) -> str:
+            return self._hold(label, formula, text)
+
+        writer = Writer(limits, hold)
+        writer.power = lambda atom: self._power(label, atom, writer)
         return writer
 
     def largest(self, column: Column, first: int) -> None:
@@ -46,25 +48,26 @@ class Steps:
         text = f"=MAX(MAX({span}),-MIN({span}))" if rows else "=0"
         column.put("largest_step", text, value)
 
-    def _hold(self, formula: Formula, text: str) -> str:
+    def _hold(self, model: str, formula: Formula, text: str) -> str:
         if text not in self._held:
-            self._held[text] = self._put(formula.text(), text, formula.value)
+            self._held[text] = self.put(model, formula.text(), text, formula.value)
         return self._held[text]
 
-    def _put(self, label: str, text: str, value: int) -> str:
-        self.page.text(self.row, 0, self._label)
+    def put(self, model: str, label: str, text: str, value: int) -> str:
+        """Write an intermediate value (a formula without ``=``) and return its reference."""
+        self.page.text(self.row, 0, model)
         short = label if len(label) <= MOST_LABEL else label[:MOST_LABEL] + "..."
         self.page.text(self.row, 1, short, "note")
         ref = self.page.formula(self.row, 2, f"={text}", value)
         self.row += 1
         return ref
 
-    def _power(self, atom: Atom, writer: Writer) -> str:
+    def _power(self, model: str, atom: Atom, writer: Writer) -> str:
         """``numbers.fixed_power``, a row for each binary digit of the exponent: squares are taken
         and rounded in the same order, so that the cells hold the same integers."""
         base, exponent = atom.parts
-        share = self._hold(base, writer.text(base))
-        tokens = self._hold(exponent, writer.text(exponent))
+        share = self._hold(model, base, writer.text(base))
+        tokens = self._hold(model, exponent, writer.text(exponent))
         exponent_text = exponent.text()
         power, square = str(ONE), share
         found, squared = ONE, base.value
@@ -76,7 +79,8 @@ class Steps:
             whole = f"INT({tokens}/{1 << digit})"
             page.formula(row, 4, f"={whole}-2*INT({tokens}/{2 << digit})", one)
             found = found * squared >> BITS if one else found
-            power = self._put(label, f"IF({own}=1,{_times(power, square)},{power})", found)
+            text = f"IF({own}=1,{_times(power, square)},{power})"
+            power = self.put(model, label, text, found)
             squared = squared * squared >> BITS
             square = page.formula(row, 3, f"={_times(square, square)}", squared)
         return power

@@ -92,12 +92,12 @@ class TensorSheets:
         page.heads(3, ["model", "tensor", "role", "use"])
         page.heads(3, [*self.sizes.heads, *heads], 4, over="numbers")
         self.tensors, self.counts = page, 4 + dims + 1
-        page.sheet.freeze_panes(4, 2)
+        page.freeze(4, 2)
         page = book.page("Weights", 22, 46, *(20,) * len(names))
         page.text(0, 0, "Bytes of all copies of each tensor, in every format", "title")
         page.heads(3, ["model", "tensor"])
         page.heads(3, names, 2, over="numbers")
-        page.sheet.freeze_panes(4, 2)
+        page.freeze(4, 2)
         self.weights = page
         page = book.page("One_GPU", 22, 46, *sizes, 11, *(18,) * (len(names) + 5))
         page.text(0, 0, "What one GPU holds of each tensor, with tp of sheet Deployment", "title")
@@ -111,7 +111,7 @@ class TensorSheets:
         own = ["mxfp4 padded", "mxfp4-all padded", "chosen", "held", "held, all copies"]
         page.heads(3, ["model", "tensor"])
         page.heads(3, [*self.parts.heads, *names, *own], 2, over="numbers")
-        page.sheet.freeze_panes(4, 2)
+        page.freeze(4, 2)
         self.one_gpu, self.units = page, 2 + dims + 1
         self.row = self.first
 

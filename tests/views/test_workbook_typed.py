@@ -1,0 +1,285 @@
+"""What a planner types that cannot be: each cell says so, none is an error, answers are empty.
+
+And edits of a few layers of models with windows, where divisors may become 0.
+"""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from paramcalc.deploy import fitting, hardware
+from paramcalc.formats.schemes import SCHEMES
+from paramcalc.model import Model
+from paramcalc.quantities import flops
+from paramcalc.spec import ModelSpec
+from paramcalc.views import workbook
+from paramcalc.views.workbook.inputs import swapped
+from tests import office
+from tests.conftest import preset
+from tests.views import figures_of
+from tests.views.book_cells import LACKS, LINES, Held, errors, summary_rows
+from tests.views.live_books import PRICE
+
+pytestmark = office.needs_office
+Typed = dict[str, int | float | str | None]
+"""Names of cells (or places, with their sheet) and what is typed into them."""
+GPUS = ["h100-sxm-80gb", "t4-16gb", "v100-sxm-32gb", "m2-ultra-64gb"]
+
+EMPTIED: list[Typed] = [
+    {f"m1_{name}": None}
+    for name in (
+        *("d_model", "n_layers", "n_heads", "n_kv_heads", "head_dim", "d_ff", "vocab_size"),
+        *(
+            "n_experts",
+            "top_k",
+            "context",
+            "layers_0_pattern_0_window",
+            "at_context",
+            "batch",
+            "format",
+        ),
+        *("kv_format", "gpu", "gpus", "tp", "percent"),
+    )
+]
+WRONG: list[Typed] = [
+    {"m1_d_model": -4096},
+    {"m1_d_model": 0},
+    {"m1_d_model": 4_000_001},
+    {"m1_d_model": 10**300},
+    {"m1_d_model": "wide"},
+    {"m1_n_layers": 2.5},
+    {"m1_n_layers": 10**6},
+    {"m1_head_dim": "64 "},
+    {"m1_n_heads": -64, "m1_n_kv_heads": -8},
+    {"m1_n_heads": None, "m1_n_kv_heads": None},
+    {"m1_at_context": "8k"},
+    {"m1_at_context": 100.5},
+    {"m1_batch": 0},
+    {"m1_batch": 10**9},
+    {"m1_format": "int5"},
+    {"m1_format": "fp?"},
+    {"m1_kv_format": "nf4"},
+    {"m1_gpu": "*"},
+    {"m1_gpu": 7},
+    {"m1_gpus": -2, "m1_tp": -2},
+    {"m1_gpus": 2.5, "m1_tp": 2.5},
+    {"m1_percent": 150},
+    {"m1_price": "free"},
+    {"m1_price": -5},
+    {"Formats!C7": None},
+    {"Formats!E12": "all"},
+    {"Formats!E20": None, "Formats!F20": None},
+    {"Formats!P6": None},
+    {"Hardware!D5": None},
+    {"Hardware!D5": "80 GB"},
+    {"Hardware!K5": None, "Hardware!L5": "many"},
+]
+"""On sheet Formats: bits of the third, block columns of int4, block and scale of the last, bits of
+the cache's second; on Hardware: memory and engine of the first."""
+SLOW: list[Typed] = [
+    {"Hardware!E5": None},
+    {"Hardware!E5": "fast"},
+    {"Hardware!F5": "fast"},
+    {"Hardware!N5": "fast", "Hardware!O5": None, "Hardware!P5": "x", "Hardware!Q5": None},
+    {"Hardware!D6": None, "Hardware!K6": "x"},
+    {"Curve!A5": None, "Curve!A6": "x", "Curve!A7": -1, "Curve!A8": 2.5, "Curve!A9": 100},
+]
+"""Rates that are no numbers, another accelerator's memory, contexts of the curve."""
+BROKEN: list[Typed] = [
+    {"m1_gpus": 3, "m1_tp": 2},
+    {"m1_gpus": 1, "m1_tp": 64},
+    {"m1_gpus": 3, "m1_tp": 3},
+    {"m1_n_kv_heads": 7},
+    {"m1_n_kv_heads": 7, "m1_n_layers": 1},
+    {"m1_top_k": 33},
+    {"m1_n_heads": 90_000},
+]
+FIGURES = ("parameters", "forward, one token", "KV cache", "bf16")
+
+
+def write(path: Path, models: list[Model], **wish: Any) -> Path:
+    units = [hardware.find(name) for name in GPUS]
+    workbook.write(path, models, units, workbook.wish(units[0], **wish))
+    return path
+
+
+def edited(path: Path, edits: list[Typed], folder: Path) -> list[Path]:
+    """Copies of a workbook with each of the edits, without values."""
+    found = []
+    for number, edit in enumerate(edits):
+        package = office.Package(path)
+        for name, value in edit.items():
+            if "!" in name:
+                sheet, cell = name.split("!")
+                package.put(sheet, cell, value)
+            else:
+                package.type(name, value)
+        found.append(folder / f"{path.stem}-{number}.xlsx")
+        package.save(found[-1])
+    return found
+
+
+class Typing:
+    """Edits of a workbook of gpt-oss-20b with a price, of one of two models, and of one without."""
+
+    def __init__(self, folder: Path) -> None:
+        both = [preset("gpt-oss-20b"), preset("llama3-8b")]
+        priced = write(folder / "priced.xlsx", both[:1], price=PRICE)
+        two = write(folder / "two.xlsx", both, context=3_000)
+        bare = write(folder / "bare.xlsx", both[1:])
+        old = write(folder / "old.xlsx", [preset("gpt2")], dtype="fp16")
+        every: list[Typed] = [*EMPTIED, *WRONG, *BROKEN, *SLOW, {"m1_price": None}, {}]
+        place = f"Deployment!C{LINES['at_context']}"
+        paths = edited(priced, every, folder)
+        paths += edited(two, [{place: None}, {place: "8k"}], folder)
+        paths += edited(bare, [{}], folder)
+        paths += edited(old, [{"m1_gpu": gpu, "m1_format": f} for gpu, f in FITS], folder)
+        cells = office.recalculated(paths, folder)
+        self.edits = {str(edit): found for edit, found in zip(every, cells, strict=False)}
+        self.context, self.worded, self.bare, *rest = cells[len(every) :]
+        self.fits = dict(zip(FITS, rest, strict=True))
+        self.all = cells
+
+
+FITS = [(gpu, dtype) for gpu in GPUS for dtype in ("fp16", "bf16", "fp8", "int4")]
+
+
+@pytest.fixture(scope="module")
+def typing(tmp_path_factory: pytest.TempPathFactory) -> Typing:
+    return Typing(tmp_path_factory.mktemp("typed"))
+
+
+def shown(cells: office.Cells, key: str, column: str = "C") -> Any:
+    return cells["Deployment"].get(f"{column}{LINES[key]}") or ""
+
+
+def summary(cells: office.Cells, label: str) -> Any:
+    rows = {text: place[1:] for place, text in cells["Summary"].items() if place[0] == "A"}
+    return cells["Summary"].get(f"C{rows[label]}") or ""
+
+
+def test_no_cell_is_an_error(typing: Typing) -> None:
+    for number, cells in enumerate(typing.all):
+        assert not errors(cells), number
+
+
+@pytest.mark.parametrize("edit", [*EMPTIED, *WRONG], ids=str)
+def test_a_cell_that_cannot_be_used_is_said(typing: Typing, edit: Typed) -> None:
+    cells = typing.edits[str(edit)]
+    assert shown(cells, "fits") == "check the inputs"
+    assert shown(cells, "wrong") >= 1
+    for key in figures_of.ANSWERS:
+        assert shown(cells, key) == "", key
+    for label in FIGURES:
+        assert summary(cells, label) == "", label
+    assert summary(cells, "cells or rules that are wrong (Inputs, Deployment)") >= 1
+
+
+@pytest.mark.parametrize("edit", BROKEN, ids=str)
+def test_a_broken_rule_is_said(typing: Typing, edit: Typed) -> None:
+    cells = typing.edits[str(edit)]
+    assert shown(cells, "fits") == "check the rules"
+    for key in figures_of.ANSWERS:
+        assert shown(cells, key) == "", key
+    assert summary(cells, "parameters") > 10**9
+
+
+def test_a_price_that_is_taken_away_takes_money_with_it(typing: Typing) -> None:
+    before, after = typing.edits["{}"], typing.edits[str({"m1_price": None})]
+    for key in figures_of.ANSWERS:
+        if key in figures_of.MONEY:
+            assert shown(before, key) > 0
+            assert shown(after, key) == ""
+        else:
+            assert shown(before, key) == shown(after, key) != ""
+    assert shown(after, "fits") == "fits"
+
+
+def test_a_workbook_without_a_price(typing: Typing) -> None:
+    assert shown(typing.bare, "fits") == "fits"
+    assert summary(typing.bare, "parameters") == 8_030_261_248
+    assert shown(typing.bare, "tokens") > 0
+    assert not any(shown(typing.bare, key) for key in figures_of.MONEY)
+
+
+def test_rates_that_are_no_numbers(typing: Typing) -> None:
+    slow, fast, link, none, _, curve = (typing.edits[str(edit)] for edit in SLOW)
+    for cells in (slow, fast, none):
+        assert shown(cells, "fits") == "fits"
+        assert not shown(cells, "known")
+        assert shown(cells, "tokens") == shown(cells, "cost_million") == ""
+    assert shown(link, "tokens") > 0
+    spec = preset("gpt-oss-20b").ledger
+    rows = {row: curve["Curve"].get(f"B{row}") or "" for row in (5, 6, 7, 8, 9)}
+    exact = flops.attention_per_token(spec, 100)
+    assert rows == {5: "", 6: "", 7: "", 8: "", 9: exact}
+
+
+def test_an_empty_context_for_all_is_each_models_own(typing: Typing) -> None:
+    own = [preset("gpt-oss-20b").context, preset("llama3-8b").context]
+    assert [shown(typing.context, "used at_context", c) for c in "DE"] == own == [131_072, 8_192]
+    assert [shown(typing.worded, "fits", c) for c in "DE"] == ["check the inputs"] * 2
+    assert shown(typing.worded, "used at_context", "D") == 3_000  # as it was written
+
+
+def test_fits_is_what_fit_says(typing: Typing) -> None:
+    for (gpu, dtype), cells in typing.fits.items():
+        serves = fitting.serves(hardware.find(gpu), SCHEMES[dtype])
+        assert shown(cells, "fits") == ("fits" if serves else LACKS), (gpu, dtype)
+        free = summary(cells, hardware.find(gpu).label)
+        assert (free == LACKS) is not serves
+        assert (shown(cells, "tokens") == "") is not (serves and bool(hardware.find(gpu).peaks))
+    lacking = [key for key in FITS if shown(typing.fits[key], "fits") == LACKS]
+    assert ("t4-16gb", "bf16") in lacking
+    assert ("m2-ultra-64gb", "bf16") not in lacking  # nothing is published of it
+
+
+WINDOWED = ["gemma2-9b", "gemma3-27b", "gemma3-4b", "gpt-oss-20b", "llama4-scout"]
+
+
+def with_layers(model: Model, layers: int) -> ModelSpec:
+    """A model's spec with another number of layers."""
+
+    def make(path: str, value: int) -> int:
+        return layers if path == "n_layers" else value
+
+    spec: ModelSpec = swapped(model.spec, make, "")
+    return spec
+
+
+def test_few_layers_of_models_with_windows(tmp_path: Path) -> None:
+    models = [preset(name) for name in WINDOWED]
+    gpu = hardware.find("h100")
+    workbook.write(tmp_path / "few.xlsx", models, hardware.all(), workbook.wish(gpu))
+    draw = random.Random(6)
+    counts = [[1] * len(models), [2] * len(models), [5] * len(models)]
+    counts += [[draw.randint(1, 9) for _ in models] for _ in range(3)]
+    edits: list[Typed] = [
+        {f"m{number}_n_layers": layers for number, layers in enumerate(own, start=1)}
+        for own in counts
+    ]
+    paths = edited(tmp_path / "few.xlsx", edits, tmp_path)
+    for own, cells in zip(counts, office.recalculated(paths, tmp_path), strict=True):
+        assert not errors(cells)
+        specs, settings = [], []
+        row = summary_rows(cells)[figures_of.SOLVED]
+        for place, (model, layers) in enumerate(zip(models, own, strict=True), start=2):
+            spec = with_layers(model, layers)
+            specs.append(spec)
+            dtype = model.released_format if model.released_format in SCHEMES else "bf16"
+            asked = {"context": model.context, "batch": 1, "gpus": 1, "tp": 1}
+            settings.append(asked | {"dtype": dtype, "kv_dtype": "bf16", "gpu": gpu})
+            found = cells["Summary"].get(f"{office.letters(place)}{row}")
+            ledger = figures_of.ledger(spec)
+            exact = flops.crossover(ledger)
+            free = any(o.sight.most is None and o.copies for o in ledger.operations)
+            solved = [o.sight for o in ledger.operations if type(o.sight).__name__ != "Chunk"]
+            if free and len(solved) == len(ledger.operations):
+                assert found == exact, (model.name, layers)
+            else:  # never, or no closed form
+                assert not found, (model.name, layers)
+        Held(models, cells).check(specs, settings)
