@@ -63,7 +63,8 @@ def annotate(
     """Append parameters, bytes, FLOPs, fit and speed to the rows of your own table.
 
     Everything else in the file stays as it is. A row that cannot be answered says why in the last
-    column, paramcalc_error. Columns that are not named are found by what they are called.
+    column, paramcalc_error; one that does not fit has no times and no money. Columns that are not
+    named are found by what they are called.
     """
     from paramcalc.views import annotate as view
     from paramcalc.views import output

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -34,13 +33,14 @@ def audit(
     """
     from paramcalc.audit.compare import audit as run
     from paramcalc.sources.contents import read_all
+    from paramcalc.sources.files import typed
     from paramcalc.views import audit_view, output
 
     way = o.one_of(json, csv, markdown)
     if not all(files):
         raise InputError("FILE = '': is empty; name a file or a folder of tensors")
     shown, _ = o.load(model, {}, like, arch)
-    contents = read_all(Path(name).expanduser() for name in files)
+    contents = read_all(typed(name) for name in files)
     found = run(shown, contents)
     if way == "json":
         output.write_json(audit_view.audit_record(shown.name, found))
@@ -63,12 +63,13 @@ def show_contents(name: str, way: str) -> None:
     beside it describes. CSV is one table, the tensors; JSON has the model too."""
     from paramcalc.audit.packed import unpacked
     from paramcalc.sources.contents import read_file
+    from paramcalc.sources.files import typed
     from paramcalc.sources.loading import load
     from paramcalc.views import audit_view, output, record
     from paramcalc.views.report import Report
     from paramcalc.views.summary import headline, words
 
-    path = Path(name).expanduser()
+    path = typed(name)
     contents = read_file(path)
     try:
         model, why = load(path), ""

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from paramcalc.cli import deploy_options as d
 from paramcalc.cli import options as o
-
-if TYPE_CHECKING:
-    from paramcalc.deploy.engine import Engine
-    from paramcalc.deploy.hardware import Accelerator
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 
@@ -56,31 +52,23 @@ def fit(
     would make it fit, and the fewest GPUs of each kind. --gpus chooses tensor and pipeline sizes
     unless --tp, --pp and --dp do.
     """
-    from paramcalc import formats
-    from paramcalc.deploy import fitting
-    from paramcalc.deploy.fit import Deployment, Load
     from paramcalc.views import fit_view, output
+    from paramcalc.views import settings as st
 
     way = o.one_of(json, csv, markdown)
     shown, _ = o.load(model, {}, like, arch)
-    kind = d.accelerator(gpu, hardware, price)
-
-    def engine_of(unit: Accelerator) -> Engine:
-        return d.engine(unit, utilization, page, reserve, max_seqs, max_batched_tokens)
-
-    deployment = Deployment(
+    asked = st.Asked(
         shown,
-        d.layout(shown, gpus, tp, pp, ep, dp),
-        shown.released_format if dtype is None else dtype,
+        gpu,
+        st.Sharing(gpus, tp, pp, ep, dp),
+        st.Tuning(utilization, page, reserve, max_seqs, max_batched_tokens),
+        dtype,
         kv_dtype,
-        engine_of(kind),
+        price,
+        hardware or (),
     )
-    formats.compute_format(deployment.format, kind.peaks or None)  # refuses a GPU without it
-    n = shown.context if context is None else o.positive("context", context)
-    found = fitting.Fit(deployment, kind, Load(n, o.positive("batch", batch)))
-    listed = d.kinds(kinds, hardware)
-    smallest = fitting.smallest(found, listed, engine_of)
-    answer = fit_view.Answer(found, smallest, len(listed) - len(smallest))
+    answer = st.fit(asked, context, batch, kinds)
+    found = answer.fit
     if way == "json":
         output.write_json(fit_view.record(answer))
     elif way == "csv":

@@ -30,7 +30,7 @@ def list_(
     by: Annotated[
         str,
         typer.Option(
-            "--by", metavar="COLUMN", help="Sort by name, params, active_params, context or kv."
+            "--by", metavar="COLUMN", help="Sort by name, parameters, active, context or kv."
         ),
     ] = "name",
     types: Annotated[

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from paramcalc.cli import deploy_options as d
 from paramcalc.cli import options as o
 from paramcalc.errors import InputError
 
@@ -116,7 +114,9 @@ def _tokens(text: str) -> int:
 
 def _number(name: str, text: str) -> Fraction:
     """Return a typed decimal number exactly. Raises ``InputError``."""
-    value = d.decimal(text)
+    from paramcalc.views.settings import decimal
+
+    value = decimal(text)
     if value is None:
         raise InputError(f"{name} = {text}: is not a number of plain size; write it as 1.25")
     return value
@@ -124,8 +124,8 @@ def _number(name: str, text: str) -> Fraction:
 
 def _loads(text: str) -> tuple[Fraction, ...]:
     """Return the loads of a list, or of a file that holds one, parted by commas or spaces."""
-    from paramcalc.sources.files import read_text
+    from paramcalc.sources.files import read_text, typed
 
     if "," not in text:
-        text = read_text(Path(text).expanduser(), MOST_BYTES)
+        text = read_text(typed(text), MOST_BYTES)
     return tuple(_number("loads", word) for word in text.replace(",", " ").split())

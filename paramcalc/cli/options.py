@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from paramcalc.errors import InputError, printable
+from paramcalc.errors import InputError
 
 if TYPE_CHECKING:
     from paramcalc.model import Model
 
-MOST_KEYS = 20
-"""Of a file's unused keys in a note; JSON has all."""
 MOST_TEXT = 262_145
 """Characters read from standard input: a specification is a page."""
 
@@ -241,18 +239,10 @@ def say_notes(*models: Model) -> None:
 
 
 def notes(model: Model) -> list[str]:
-    """Return what a reader of a count must know beside it: what is assumed, left out, not used."""
-    found = [f"assumed: {what}" for what in model.assumed]
-    found += [f"not counted: {what}" for what in model.left_out]
-    if model.spec.count_mtp and not model.spec.mtp:
-        found.append("no layers of multi-token prediction: --mtp changes nothing")
-    unused = model.unused_keys
-    if unused:
-        some = ", ".join(key[:60] for key in unused[:MOST_KEYS])
-        left = len(unused) - MOST_KEYS
-        more = f" and {left} more" if left > 0 else ""
-        found.append(f"keys not used, which may change shapes: {some}{more}")
-    return [printable(line) for line in found]
+    """Return what a reader of a count must know beside it (``views.summary.notes``)."""
+    from paramcalc.views import summary
+
+    return summary.notes(model)
 
 
 def one_of(json: bool, csv: bool, markdown: bool) -> str:

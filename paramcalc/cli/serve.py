@@ -60,32 +60,24 @@ def serve(
     A roofline: each step takes as long as its FLOPs or its memory traffic, at an assumed share of
     the datasheet's peak, plus what ranks exchange. Money is shown only where a price is given.
     """
-    from paramcalc.deploy import serving
-    from paramcalc.deploy.fit import Deployment
     from paramcalc.views import output as out
     from paramcalc.views import serve_view
+    from paramcalc.views import settings as st
 
     way = o.one_of(json, csv, markdown)
     shown, _ = o.load(model, {}, like, arch)
-    kind = d.accelerator(gpu, hardware, price)
-    deployment = Deployment(
+    asked = st.Asked(
         shown,
-        d.layout(shown, gpus, tp, pp, ep, dp),
-        shown.released_format if dtype is None else dtype,
+        gpu,
+        st.Sharing(gpus, tp, pp, ep, dp),
+        st.Tuning(utilization, page, reserve, max_seqs, max_batched_tokens),
+        dtype,
         kv_dtype,
-        d.engine(kind, utilization, page, reserve, max_seqs, max_batched_tokens),
+        price,
+        hardware or (),
     )
-    machine = serving.machine(
-        kind,
-        deployment.format,
-        d.percent("flops_efficiency", flops_efficiency),
-        d.percent("bandwidth_efficiency", bandwidth_efficiency),
-        d.nanoseconds("hop", hop),
-    )
-    work = serving.Workload(
-        o.positive("prompt", prompt), o.positive("output", output), o.positive("batch", batch)
-    )
-    service = serving.Service(deployment, kind, machine, work)
+    work = (prompt, output, batch)
+    service = st.serve(asked, work, flops_efficiency, bandwidth_efficiency, hop)
     if way == "json":
         out.write_json(serve_view.record(service))
     elif way == "csv":

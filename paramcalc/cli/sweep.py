@@ -45,8 +45,10 @@ def sweep(
     dtype: Annotated[str | None, _axis("--dtype", says="Formats of the weights.")] = None,
     kv_dtype: Annotated[str | None, _axis("--kv-dtype", says="Formats of the cache.")] = None,
     gpu: Annotated[str | None, _axis("--gpu", says="Kinds of GPU (paramcalc hardware).")] = None,
-    gpus: Annotated[str | None, _axis("--gpus", says="GPUs in all.")] = None,
-    tp: Annotated[str | None, _axis("--tp", says="Tensor-parallel ranks.")] = None,
+    gpus: Annotated[str | None, _axis("--gpus", says="GPUs in all: gpus/tp replicas.")] = None,
+    tp: Annotated[
+        str | None, _axis("--tp", says="GPUs that share one replica; 1 unless given.")
+    ] = None,
     tie: Annotated[str | None, _axis("--tie", says="Tied head: true, false or both.")] = None,
     gated: Annotated[str | None, _axis("--gated", says="Gated FFN: true,false.")] = None,
     gpt2: Annotated[str | None, _axis("--gpt2", says="As GPT-2: true,false.")] = None,
@@ -128,6 +130,8 @@ def sweep(
     VALUES are a list 8,32, a range 16:96:8 with both ends, a geometric range 4k:128k:x2, or an
     expression of other fields: --heads d/128 --ff "ceil(3.5*d, 256)". Impossible shapes are left
     out and counted. Rows keep the order of the axes, the last one fastest; what ties keeps it too.
+    GPUs share a model by --tp alone: fit, serve and annotate know pipeline stages, fit and serve
+    spread experts too.
     """
     from paramcalc.sweep.request import BASE, PART_ROWS, Plan, Request
     from paramcalc.views import sweep_view as view

@@ -136,14 +136,14 @@ def train(
     """
     from paramcalc.deploy.parallel import Layout
     from paramcalc.deploy.training_run import Run
-    from paramcalc.views import kept_view, output, train_view
+    from paramcalc.views import kept_view, output, settings, train_view
 
     way = o.one_of(json, csv, markdown)
     if kept and chinchilla and way != "json":
         raise InputError("--kept and --chinchilla: only --json shows both; choose one")
     shown, _ = o.load(model, {}, like, arch)
     kind = d.accelerator(gpu, hardware, price)
-    asked = Layout(cp=d.count("cp", cp) or 1, ep=d.count("ep", ep) or 1, etp=d.count("etp", etp))
+    base = Layout(cp=d.count("cp", cp) or 1, etp=d.count("etp", etp))
     how = t.recipe(
         shown,
         optimizer=optimizer,
@@ -162,15 +162,15 @@ def train(
         adapters=(lora_rank, lora_targets, base_dtype),
         reserve=reserve,
     )
-    sizes = {"tp": tp, "pp": pp, "dp": dp}
+    sharing = settings.Sharing(gpus, tp, pp, ep, dp)
     run = Run(
-        t.plan(shown, kind, asked, gpus, sizes, how),
+        settings.plan(shown, kind, sharing, base, how),
         kind,
         d.count("tokens", tokens),
-        None if mfu is None else d.share("mfu", mfu),
+        None if mfu is None else settings.share("mfu", mfu),
         d.count("tokens_per_second", tokens_per_second),
         compute,
-        d.ratio("pue", pue),
+        settings.ratio("pue", pue),
     )
     answer = train_view.Answer(run, chinchilla)
     if way == "json":

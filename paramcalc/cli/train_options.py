@@ -1,4 +1,4 @@
-"""What a command line says of a training run, as a plan and its recipe."""
+"""What a command line says of a training run, as its recipe."""
 
 from __future__ import annotations
 
@@ -9,42 +9,11 @@ from paramcalc.cli import options as o
 from paramcalc.errors import InputError
 
 if TYPE_CHECKING:
-    from paramcalc.deploy.hardware import Accelerator
     from paramcalc.deploy.lora import Lora
-    from paramcalc.deploy.parallel import Layout
     from paramcalc.deploy.recipe import Recipe
-    from paramcalc.deploy.training import Plan
     from paramcalc.model import Model
 
 _Text = str | None
-
-
-def plan(
-    model: Model,
-    kind: Accelerator,
-    asked: Layout,
-    gpus: _Text,
-    sizes: dict[str, _Text],
-    how: Recipe,
-) -> Plan:
-    """The plan of the sizes stated; what is free fills up the GPUs."""
-    from paramcalc.deploy.training import Plan
-    from paramcalc.deploy.training_fit import chosen
-
-    total = d.count("gpus", gpus)
-    stated = {name: size for name, text in sizes.items() if (size := d.count(name, text))}
-    if total is not None and not stated:
-        return chosen(model, total, asked, how, kind.visible_bytes)
-    layout = asked._replace(**stated)
-    if total is not None and total != layout.gpus:
-        shares = {**stated, **({"cp": asked.cp} if asked.cp > 1 else {})}
-        words = " x ".join(f"{n} {s}" for n, s in shares.items())
-        if total % layout.gpus:
-            raise InputError(f"gpus = {total:,}: {words} must divide it; change one of them")
-        if "dp" in stated:
-            raise InputError(f"gpus = {total:,}: {words} is {layout.gpus:,}; leave one of them out")
-        layout = layout._replace(dp=total // layout.gpus)
-    return Plan(model, layout, how)
 
 
 def recipe(
@@ -71,6 +40,7 @@ def recipe(
     from paramcalc.deploy.activations.megatron import RECOMPUTE
     from paramcalc.deploy.recipe import ATTENTION, Recipe, pick
     from paramcalc.deploy.schedule import KINDS, Schedule
+    from paramcalc.views.arguments import size
 
     stage = {"fsdp": "3"}.get(zero.strip().lower(), zero)
     if stage not in ("0", "1", "2", "3"):
@@ -99,7 +69,7 @@ def recipe(
         schedule=Schedule(pick("schedule", kind, KINDS), d.count("virtual", chunks) or default),
         lora=lora,
         base_dtype="bf16" if adapters[2] is None else adapters[2],
-        reserve=None if reserve is None else d.bytes_outside(reserve),
+        reserve=None if reserve is None else size("reserve", reserve, 0),
     )
     return found._replace(global_batch=_batch(batches, found.sequence(model)))
 

@@ -16,6 +16,7 @@ from typing import NamedTuple
 from paramcalc.errors import InputError
 
 TOKENS_PER_PARAMETER = 20
+PAPER = "arXiv:2203.15556"
 
 
 class Fit(NamedTuple):
@@ -29,7 +30,7 @@ class Fit(NamedTuple):
     source: str
 
 
-HOFFMANN = Fit(1.6934, 406.4, 410.7, 0.3392, 0.2849, "arXiv:2203.15556, no. 3")
+HOFFMANN = Fit(1.6934, 406.4, 410.7, 0.3392, 0.2849, f"{PAPER}, no. 3")
 BESIROGLU = Fit(1.8172, 482.01, 2085.43, 0.3478, 0.3658, "arXiv:2404.10102")
 FITS = {"hoffmann": HOFFMANN, "besiroglu": BESIROGLU}
 

@@ -41,6 +41,14 @@ def layouts(ledger: Ledger, gpus: int) -> Iterator[Layout]:
         yield layout
 
 
+def sizes(above: int = 0) -> Iterator[int]:
+    """Yield the numbers of GPUs that are tried for one replica, those greater than ``above``: any
+    number inside a node of eight, then whole nodes."""
+    for size in (*range(1, NODE), *range(NODE, MOST_GPUS + 1, NODE)):
+        if size > above:
+            yield size
+
+
 def chosen(model: Model, gpus: int) -> Layout:
     """Return the layout of one replica on so many GPUs. Raises ``InputError`` if there is none."""
     for layout in layouts(model.ledger, gpus):
@@ -56,19 +64,25 @@ def fewest(
 ) -> dict[str, Deployment | None]:
     """Return for each kind of GPU the smallest replica that fits; None above ``MOST_GPUS``.
 
-    ``kinds`` are bytes and engine settings by name. Sizes tried are powers of two.
+    ``kinds`` are bytes and engine settings by name. Every number of ``sizes`` is tried in every
+    layout, the widest tensor parallelism first.
     """
     found: dict[str, Deployment | None] = dict.fromkeys(kinds)
-    size = 1
-    while size <= MOST_GPUS and None in found.values():
+    left: dict[Engine, list[str]] = {}
+    for name, (_, engine) in kinds.items():
+        left.setdefault(engine, []).append(name)
+    for size in sizes():
         for layout in layouts(model.ledger, size):
-            known: dict[Engine, Deployment] = {}
-            for name, (capacity, engine) in kinds.items():
-                if engine not in known:
-                    known[engine] = Deployment(model, layout, dtype, kv_dtype, engine)
-                if found[name] is None and known[engine].fits(load, capacity):
-                    found[name] = known[engine]
-        size *= 2
+            for engine, names in left.items():
+                if not names:
+                    continue
+                one = Deployment(model, layout, dtype, kv_dtype, engine)
+                need = one.need(load)
+                held = [name for name in names if need <= one.budget(kinds[name][0])]
+                found |= dict.fromkeys(held, one)
+                left[engine] = [name for name in names if name not in held]
+        if not any(left.values()):
+            break
     return found
 
 
@@ -140,23 +154,23 @@ def _weights(
 
 
 def _gpus(d: Deployment, load: Load, capacity: int) -> Iterator[Change]:
-    """More GPUs for each replica; experts stay spread over a whole stage where they were."""
-    size = d.layout.gpus // d.layout.dp * 2
-    while size <= MOST_GPUS:
+    """The fewest GPUs more for each replica, of ``sizes`` that can be laid out; experts stay spread
+    over a whole stage where they were."""
+    dp = d.layout.dp
+    for size in sizes(d.layout.gpus // dp):
         for layout in layouts(d.model.ledger, size):
-            wider = layout._replace(dp=d.layout.dp)
+            wider = layout._replace(dp=dp)
             if d.layout.ep > 1:
-                wider = wider._replace(ep=wider.tp * wider.dp)
+                wider = wider._replace(ep=wider.tp * dp)
             try:
                 other = Deployment(d.model, wider, d.format.name, d.kv_format.name, d.engine)
             except InputError:  # experts that so many do not divide
                 continue
             if other.fits(load, capacity):
-                sizes = [(n, getattr(wider, n)) for n in ("tp", "pp", "dp", "ep")]
-                words = " ".join(f"--{name} {size}" for name, size in sizes if size > 1)
+                ways = [(n, getattr(wider, n)) for n in ("tp", "pp", "dp", "ep")]
+                words = " ".join(f"--{name} {size}" for name, size in ways if size > 1)
                 yield Change("--gpus", f"{wider.gpus} {words}", "more GPUs share the work")
                 return
-        size *= 2
 
 
 def _other(d: Deployment, dtype: str, kv_dtype: str) -> Deployment:

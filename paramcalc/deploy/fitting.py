@@ -8,11 +8,15 @@ from typing import NamedTuple
 from paramcalc.deploy.arithmetic import lack
 from paramcalc.deploy.choices import changes, fewest
 from paramcalc.deploy.engine import LOGIT_BYTES, MEASURED, Engine, for_gpu
-from paramcalc.deploy.figures import Figure, Group
+from paramcalc.deploy.figures import Figure, Group, exact_dollars
 from paramcalc.deploy.fit import MOST_TOKENS, Change, Deployment, Load, Stage
 from paramcalc.deploy.hardware import Accelerator
+from paramcalc.deploy.stated import seen
 from paramcalc.formats import AnyFormat
 from paramcalc.quantities import params
+
+FREE = "gpu_free_bytes"
+"""The figure of what is to spare, below 0 where that much is missing."""
 
 
 class Fit(NamedTuple):
@@ -67,7 +71,7 @@ def _weights(d: Deployment, stage: Stage, where: str) -> Group:
     layout, fmt = d.layout, d.format.name
     figures = [
         Figure(
-            "weight_bytes_model",
+            "weight_bytes",
             f"the model in {fmt}",
             d.model.memory.weight_bytes(fmt),
             "bytes",
@@ -83,7 +87,7 @@ def _weights(d: Deployment, stage: Stage, where: str) -> Group:
             layout.text(),
         ),
         Figure(
-            "weight_bytes_plain",
+            "gpu_weight_bytes_plain",
             "its weights",
             stage.plain,
             "bytes",
@@ -94,7 +98,7 @@ def _weights(d: Deployment, stage: Stage, where: str) -> Group:
     if stage.weights != stage.plain:
         figures.append(
             Figure(
-                "weight_bytes_padding",
+                "gpu_weight_bytes_padding",
                 "padding by kernels",
                 stage.weights - stage.plain,
                 "bytes",
@@ -103,9 +107,9 @@ def _weights(d: Deployment, stage: Stage, where: str) -> Group:
             )
         )
     figures.append(
-        Figure("weight_bytes", "weights in all", stage.weights, "bytes", "derived", "the sum")
+        Figure("gpu_weight_bytes", "weights in all", stage.weights, "bytes", "derived", "the sum")
     )
-    return Group(f"Weights on {where}", tuple(figures), ("weight_bytes",))
+    return Group(f"Weights on {where}", tuple(figures), ("gpu_weight_bytes",))
 
 
 def _memory(fit: Fit, stage: Stage, where: str) -> Group:
@@ -129,7 +133,7 @@ def _memory(fit: Fit, stage: Stage, where: str) -> Group:
             "assumed",
             f"--utilization {float(engine.utilization):g}",
         ),
-        Figure("weight_bytes_used", "weights", stage.weights, "bytes", "derived", "above"),
+        Figure("gpu_weight_bytes_used", "weights", stage.weights, "bytes", "derived", "above"),
         Figure(
             "workspace_bytes",
             "activations",
@@ -151,12 +155,12 @@ def _memory(fit: Fit, stage: Stage, where: str) -> Group:
             "left for the cache",
             budget - stage.fixed,
             "bytes",
-            "derived",
+            "assumed",
             "the share less these",
         ),
-        Figure("kv_bytes", "cache, ideal", cache, "bytes", "derived", _asked(fit)),
+        Figure("gpu_kv_bytes_ideal", "cache, ideal", cache, "bytes", "derived", _asked(fit)),
         Figure(
-            "kv_bytes_paged",
+            "gpu_kv_bytes",
             "cache, in pages",
             paged,
             "bytes",
@@ -164,17 +168,15 @@ def _memory(fit: Fit, stage: Stage, where: str) -> Group:
             f"pages of {engine.page} tokens",
         ),
         Figure(
-            "gap_bytes", "to spare" if fit.fits else "missing", abs(fit.gap), "bytes", "derived"
+            FREE,
+            "to spare" if fit.fits else "missing",
+            fit.gap,
+            "bytes",
+            "assumed",
+            "share and reserve",
         ),
     )
-    return Group(f"Memory of {where}", figures, ("kv_room_bytes", "gap_bytes"))
-
-
-def seen(gpu: Accelerator) -> str:
-    """Say what a GPU's memory rests on."""
-    if gpu.visible_bytes != gpu.memory_bytes:
-        return "as software sees it"
-    return "datasheet" if gpu.known("memory") == "measured" else "your file"
+    return Group(f"Memory of {where}", figures, ("kv_room_bytes", FREE))
 
 
 def _is_h100(gpu: Accelerator) -> bool:
@@ -188,6 +190,7 @@ def _asked(fit: Fit) -> str:
 
 
 def _limits(fit: Fit) -> Group:
+    """The inverse of the memory: it rests on the engine's share and reserve, as the room does."""
     d, load = fit.deployment, fit.load
     longest = d.largest_context(load.batch, fit.capacity)
     at_once = d.concurrency(load.context, fit.capacity)
@@ -202,7 +205,7 @@ def _limits(fit: Fit) -> Group:
             f"longest context, batch {load.batch:,}",
             longest,
             "tokens",
-            "derived",
+            "assumed",
             _by(d, longest),
         ),
         Figure(
@@ -210,7 +213,7 @@ def _limits(fit: Fit) -> Group:
             f"largest batch, {load.context:,} tokens",
             replicas * int(at_once) if limited else None,
             "sequences",
-            "derived",
+            "assumed",
             "room / one sequence" if limited else "no limit: no cache",
         ),
         Figure(
@@ -218,7 +221,7 @@ def _limits(fit: Fit) -> Group:
             "sequences at once",
             int(100 * replicas * at_once) if limited else None,
             "hundredths",
-            "derived",
+            "assumed",
             "not rounded",
         ),
         Figure(
@@ -226,13 +229,21 @@ def _limits(fit: Fit) -> Group:
             "tokens in the cache",
             int(replicas * at_once * load.context) if limited else None,
             "tokens",
-            "derived",
+            "assumed",
             "the same × context",
         ),
     ]
-    if fit.price is not None:
+    one = fit.gpu.price_per_hour_micro
+    if one is not None:
         figures.append(
-            Figure("price_per_hour", "an hour", fit.price, "microdollars", "assumed", "your price")
+            Figure(
+                "cost_per_hour",
+                "an hour",
+                fit.price,
+                "microdollars",
+                "derived",
+                f"${exact_dollars(one)} a GPU-hour",
+            )
         )
     return Group("What fits", tuple(figures), (), tuple(notes))
 

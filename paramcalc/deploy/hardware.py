@@ -93,8 +93,13 @@ class Accelerator(NamedTuple):
 
     def known_peak(self, dtype: str) -> Known:
         """How a format's peak is known."""
+        return self.known(self.peak_cell(dtype))
+
+    @staticmethod
+    def peak_cell(dtype: str) -> str:
+        """Return the name that a format's peak has in ``sources``."""
         plain = str(dtype).lower()
-        return self.known(f"peaks.{_SAME.get(plain, plain)}")
+        return f"peaks.{_SAME.get(plain, plain)}"
 
     def has(self, dtype: str) -> bool:
         """Whether a peak is known for a format."""
@@ -133,11 +138,11 @@ def find(name: str, files: Iterable[str | Path] = ()) -> Accelerator:
     wanted = key(name)
     spelled = name.strip()[:1].isalnum()  # =h100 is a formula, -h100 an option
     for unit in given(files):
-        if spelled and wanted in _keys(unit):
+        if spelled and wanted in keys(unit):
             return unit
     path = _index().get(wanted) if spelled else None
     if path is not None:
-        return next(unit for unit in _shipped(path) if wanted in _keys(unit))
+        return next(unit for unit in _shipped(path) if wanted in keys(unit))
     raise InputError(
         f"gpu = {presets.shown(name)}: unknown accelerator{_near(wanted, files)}; "
         "paramcalc hardware lists them"
@@ -150,7 +155,7 @@ def all(files: Iterable[str | Path] = ()) -> list[Accelerator]:
     Raises ``InputError`` for a broken file.
     """
     own = given(files)
-    taken = {key(unit.name) for unit in own}
+    taken = {spelling for unit in own for spelling in keys(unit)}
     shipped = [unit for path in _paths() for unit in _shipped(path)]
     return own + [unit for unit in shipped if key(unit.name) not in taken]
 
@@ -184,17 +189,42 @@ def _shipped(path: Path) -> tuple[Accelerator, ...]:
 def given(files: Iterable[str | Path]) -> list[Accelerator]:
     """Return what a person's files state; what they extend comes from the catalogue.
 
-    Raises ``InputError`` for a broken file.
+    One that replaces an entry of the catalogue answers to all names of that entry. Of two with one
+    name the first counts; a name goes before an alias. Raises ``InputError`` for a broken file.
     """
-    found: list[Accelerator] = []
+    found: dict[str, Accelerator] = {}
     for file in files:
         from paramcalc.deploy.hardware_file import read
 
-        found += read(Path(file), find)
-    return found
+        for unit in read(Path(file), find):
+            found.setdefault(key(unit.name), unit)
+    return _settled(list(found.values()))
 
 
-def _keys(unit: Accelerator) -> set[str]:
+def _settled(units: list[Accelerator]) -> list[Accelerator]:
+    """Accelerators with the aliases of what they replace; each spelling means one of them."""
+    taken = {"", *(key(unit.name) for unit in units)}
+    settled = []
+    for unit in units:
+        old = [known.aliases for known in map(_replaced, keys(unit)) if known is not None]
+        aliases = []
+        for alias in (*unit.aliases, *(alias for names in old for alias in names)):
+            if key(alias) not in taken:
+                taken.add(key(alias))
+                aliases.append(alias)
+        settled.append(unit._replace(aliases=tuple(aliases)))
+    return settled
+
+
+def _replaced(spelling: str) -> Accelerator | None:
+    """The catalogue's entry that has this name, if one has."""
+    path = _index().get(spelling)
+    units = () if path is None else _shipped(path)
+    return next((unit for unit in units if key(unit.name) == spelling), None)
+
+
+def keys(unit: Accelerator) -> set[str]:
+    """Return the spellings of an accelerator's name and aliases."""
     return {key(spelling) for spelling in (unit.name, *unit.aliases)}
 
 

@@ -18,7 +18,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from paramcalc.deploy.figures import MICRO
-from paramcalc.deploy.hardware import FORMATS, Accelerator, Source, key
+from paramcalc.deploy.hardware import FORMATS, Accelerator, Source, key, keys
 from paramcalc.errors import FileError, InputError, did_you_mean
 from paramcalc.sources import yaml_file
 from paramcalc.spelling import explain, fail, shown
@@ -166,7 +166,7 @@ def _base(entry: Entry, earlier: list[Accelerator], find: Find | None) -> Accele
         return None
     wanted = key(entry.extends)
     for unit in earlier:
-        if wanted in map(key, (unit.name, *unit.aliases)):
+        if wanted in keys(unit):
             return unit
     if find is None:
         raise InputError(f"extends = {entry.extends}: no entry above has that name; check it")
@@ -194,10 +194,12 @@ def _built(
     seen = entry.visible or (old["visible_bytes"] if "visible" in kept else memory)
     if seen > memory:
         raise InputError(f"visible = {seen:,}: must be at most memory ({memory:,}); lower it")
-    renamed = entry.name is not None
+    # a name that the base answers to is no other accelerator: it keeps what that one is called
+    same = base is not None and (entry.name is None or key(entry.name) in keys(base))
+    called = (base.name, *base.aliases) if base is not None and same else ()
     new = {
         "name": entry.name,
-        "label": entry.label or (entry.name if renamed else None),
+        "label": entry.label or (None if same else entry.name),
         "vendor": entry.vendor,
         "unit": entry.unit,
         "bandwidth": entry.bandwidth,
@@ -214,7 +216,7 @@ def _built(
             "memory_bytes": memory,
             "visible_bytes": seen,
             "peaks": _peaks(old["peaks"] | entry.peaks),
-            "aliases": entry.aliases if renamed else old["aliases"],
+            "aliases": (*entry.aliases, *called),
             "sources": kept | cited,
         }
     )

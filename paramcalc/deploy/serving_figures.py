@@ -76,6 +76,7 @@ def _prefill(s: Service) -> Group:
 def _decode(s: Service) -> Group:
     slowest = s.slowest
     where = "once a step" if s.layout.pp == 1 else "the slowest stage"
+    routed = any(t.role == "router" for t in s.deployment.model.ledger.tensors)
     seen = f"at {s.context:,} tokens"
     if s.has_encoder:
         seen = f"at {s.context:,} + {s.work.prompt:,} read"
@@ -85,8 +86,8 @@ def _decode(s: Service) -> Group:
             "weights read, a GPU",
             slowest.weights,
             "bytes",
-            "derived",
-            where,
+            "assumed" if routed else "derived",
+            "uniform routing" if routed else where,
         ),
         Figure("decode_cache_bytes", "cache read, a GPU", slowest.cache, "bytes", "derived", seen),
         Figure("decode_flops", "FLOPs, a GPU", slowest.work, "FLOPs", "derived", "its share"),
@@ -126,11 +127,11 @@ def _limits(s: Service) -> Group:
             "never: cache bounds it" if s.ridge is None else "weights read once for all",
         ),
         Figure(
-            "largest_batch",
+            "largest_served_batch",
             "largest batch",
             most,
             "sequences",
-            "derived",
+            "assumed",
             "--max-seqs" if most == s.sampled else held,
         ),
         _rate(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from paramcalc.deploy import chinchilla
 from paramcalc.deploy.figures import Figure, Group, exact_dollars
-from paramcalc.deploy.fitting import seen
+from paramcalc.deploy.fitting import FREE
 from paramcalc.deploy.recipe import Recipe
+from paramcalc.deploy.stated import seen, stated
 from paramcalc.deploy.training import Plan, Stage
 from paramcalc.deploy.training_run import SECOND, Run
 from paramcalc.quantities import params
@@ -29,7 +30,7 @@ def stage_figures(plan: Plan, stage: Stage) -> tuple[Figure, ...]:
     lines: list[tuple[str, str, int, Known, str]] = [
         ("frozen_bytes", "frozen weights", s.frozen, "derived", _by(r.base_dtype, r, over, 3)),
         (
-            "weight_bytes",
+            "gpu_weight_bytes",
             "weights" if r.lora is None else "adapters",
             s.weights,
             "derived",
@@ -103,14 +104,12 @@ def _memory(run: Run) -> Group:
     told = run.gpu.known("visible")
     figures = (
         *stage_figures(plan, stage),
-        Figure("need_bytes", "in all", stage.total, "bytes", "derived", "the sum"),
+        Figure("need_bytes", "in all", stage.total, "bytes", "assumed", "the sum"),
         Figure("gpu_bytes", run.gpu.name, capacity, "bytes", told, seen(run.gpu)),
-        Figure("gap_bytes", "to spare" if gap >= 0 else "missing", abs(gap), "bytes", "derived"),
+        Figure(FREE, "to spare" if gap >= 0 else "missing", gap, "bytes", "assumed"),
     )
     notes = ["not counted: temporary tensors, fragmentation, communication buffers"]
-    return Group(
-        f"Memory of {where(plan, stage)}", figures, ("need_bytes", "gap_bytes"), tuple(notes)
-    )
+    return Group(f"Memory of {where(plan, stage)}", figures, ("need_bytes", FREE), tuple(notes))
 
 
 def _pipeline(plan: Plan) -> Group:
@@ -118,10 +117,10 @@ def _pipeline(plan: Plan) -> Group:
     chunks = f", {order.chunks} chunks a GPU" if order.chunks > 1 else ""
     bubble = int(order.bubble(pp, m) * PPM)
     share = f"({pp} - 1) / {order.chunks * m}"
-    stated: Known = "assumed" if plan.recipe.global_batch is None else "derived"
+    known: Known = "assumed" if plan.recipe.global_batch is None else "derived"
     figures = (
-        Figure("microbatches", "microbatches a step", m, "", stated, "batch / dp / micro batch"),
-        Figure("bubble", "bubble, over the work", bubble, "ppm", "derived", share),
+        Figure("microbatches", "microbatches a step", m, "", known, "batch / dp / micro batch"),
+        Figure("bubble", "bubble, over the work", bubble, "ppm", known, share),
     )
     return Group(f"Pipeline of {pp} stages, {order.kind}{chunks}", figures)
 
@@ -185,11 +184,9 @@ def _time(run: Run) -> Group:
     plan, gpus = run.plan, run.plan.layout.gpus
     price = run.gpu.price_per_hour_micro
     peak = f"peak, {gpus:,} GPU{'s' if gpus > 1 else ''}"
+    # a stated speed is arithmetic on what the user knows, an MFU is hoped for
     told: Known = "assumed" if run.speed is None else "derived"
-    figures = (
-        Figure(
-            "peak_flops", peak, run.peak, "FLOP/s", run.gpu.known_peak(run.compute), run.compute
-        ),
+    every = (
         Figure("mfu", "MFU", int(run.mfu * PPM), "ppm", told, _by_speed(run)),
         Figure("hfu", "HFU", int(run.hfu * PPM), "ppm", told, "with what is computed again"),
         Figure(
@@ -197,7 +194,7 @@ def _time(run: Run) -> Group:
             "tokens a second",
             run.tokens_per_second,
             "",
-            "derived" if run.speed is None else "assumed",
+            told,
             "all GPUs" if run.speed is None else "--tokens-per-second",
         ),
         Figure(
@@ -205,22 +202,28 @@ def _time(run: Run) -> Group:
             "one step",
             int(run.seconds / run.steps * SECOND),
             "microseconds",
-            "derived",
+            told,
             f"{plan.step_tokens:,} tokens",
         ),
-        Figure("time", "the run", int(run.seconds * SECOND), "microseconds", "derived", "no stops"),
-        Figure("gpu_hours", "GPU-hours", int(run.gpu_hours * 100), "hundredths", "derived"),
-        Figure("energy", "energy", run.watt_hours, "watt-hours", "derived", _watts(run)),
+        Figure("time", "the run", int(run.seconds * SECOND), "microseconds", told, "no stops"),
+        Figure("gpu_hours", "GPU-hours", int(run.gpu_hours * 100), "hundredths", told),
+        Figure("energy", "energy", run.watt_hours, "watt-hours", told, _watts(run)),
         Figure(
             "cost",
             "cost",
             run.cost,
             "microdollars",
-            "derived",
+            told,
             "no price: --price" if price is None else f"${exact_dollars(price)} a GPU-hour",
         ),
     )
-    return Group("Time and cost", figures, ("time",))
+    return Group("Time and cost", (_peak(run, peak), *every), ("time",))
+
+
+def _peak(run: Run, label: str) -> Figure:
+    """The peak FLOP/s of all GPUs, as their maker states them."""
+    by = f"{stated(run.gpu, run.gpu.peak_cell(run.compute))}, {run.compute}"
+    return Figure("peak_flops", label, run.peak, "FLOP/s", run.gpu.known_peak(run.compute), by)
 
 
 def _by_speed(run: Run) -> str:
@@ -267,12 +270,12 @@ def _optimal(run: Run) -> Group:
             fitting,
             "",
             "measured",
-            "20 a parameter",
+            f"20 a parameter, {chinchilla.PAPER}",
         ),
         Figure("budget_flops", "budget", budget, "FLOPs", "derived", "6 N D"),
     ]
     found = {
-        "ratio": (chinchilla.by_ratio(budget), "20 tokens a parameter"),
+        "ratio": (chinchilla.by_ratio(budget), f"20 tokens a parameter, {chinchilla.PAPER}"),
         **{
             name: (chinchilla.by_fit(budget, fit), fit.source)
             for name, fit in chinchilla.FITS.items()
@@ -282,4 +285,4 @@ def _optimal(run: Run) -> Group:
         for size, label, value in (("params", "N", best.parameters), ("tokens", "D", best.tokens)):
             key = f"optimal_{size}_{name}"
             figures.append(Figure(key, f"best {label}, {name}", value, "", "measured", source))
-    return Group("Compute-optimal (Chinchilla, arXiv:2203.15556)", tuple(figures))
+    return Group(f"Compute-optimal (Chinchilla, {chinchilla.PAPER})", tuple(figures))

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterable, Iterator, Sequence
+from decimal import Decimal
 from pathlib import Path
 from typing import Literal
 
 from paramcalc.errors import FileError, InputError, printable
 from paramcalc.fleet import commas, roles
-from paramcalc.fleet.answers import ERROR, Answer, Figure
+from paramcalc.fleet.answers import ERROR, Answer
+from paramcalc.fleet.figures import Figure
 from paramcalc.fleet.row import Cell
 
 DELIMITERS = ",;\t|"
@@ -23,6 +26,7 @@ MOST_CELL = 131_072
 """Letters of a cell: more is an unclosed quote."""
 _MARKS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
 _BOM = "\ufeff"
+_POINT = re.compile(r"\$?[0-9]+\.[0-9]+")
 
 
 class CsvTable:
@@ -43,6 +47,8 @@ class CsvTable:
             ) from None
         self.encoding = _MARKS.get(start[:2], "utf-8")
         self.delimiter = ","
+        self.point = "."
+        """What stands before decimals that are written."""
         self.legacy = False
         self.first = 1
         """The number of the first line's row."""
@@ -128,14 +134,22 @@ class CsvTable:
     def cells(self, places: dict[str, int]) -> Iterator[dict[str, Cell] | None]:
         """Yield the cells of each row below the heading by role; None for an empty row."""
         read = commas.read if self.delimiter == ";" else commas.as_it_is
+        self.point = "," if self.delimiter == ";" else "."
+        price = places.get("price", self.width)
         for number, (_, cells) in enumerate(self._records(), self.first):
             if number > self.header_row:
                 full = any(cell.strip() for cell in cells)
+                if price < len(cells) and _POINT.fullmatch(cells[price].strip()):
+                    self.point = "."  # as the table's own prices
                 yield (
                     {r: read(r, cells[p]) if p < len(cells) else "" for r, p in places.items()}
                     if full
                     else None
                 )
+
+    def number(self, place: int) -> int:
+        """Return the number of the row that ``cells`` gave at a place, from 0."""
+        return self.header_row + 1 + place
 
     def write(self, path: Path, names: Sequence[str], answers: Iterable[Answer | None]) -> None:
         """Write the file to ``path`` with columns appended; ``answers`` as ``cells`` gave rows."""
@@ -149,7 +163,7 @@ class CsvTable:
                 else:
                     answer = next(each)
                     if answer is not None:
-                        new = [*map(_text, answer.figures), self._plain(answer.error or "")]
+                        new = [*map(self._text, answer.figures), self._plain(answer.error or "")]
                         file.write(self._longer(raw, cells, new))
                     elif cells:
                         file.write(self._longer(raw, cells, [""] * (len(names) + 1)))
@@ -170,6 +184,13 @@ class CsvTable:
         text = text.encode("ascii", "replace").decode() if self.legacy else text
         return f"'{text}" if text[:1] in tuple("=+-@\t\r") else text
 
+    def _text(self, figure: Figure) -> str:
+        if figure is None:
+            return ""
+        if isinstance(figure, Decimal):
+            return f"{figure:f}".replace(".", self.point)
+        return str(figure).lower() if isinstance(figure, bool) else str(figure)
+
     def near(self) -> str:
         """Say which of the first rows looks like a heading, where the given one does not."""
         for number, (_, cells) in enumerate(self._records(), self.first):
@@ -178,12 +199,6 @@ class CsvTable:
             if number != self.header_row and roles.is_heading(cells):
                 return f"; row {number} looks like a heading: --header-row {number}"
         return ""
-
-
-def _text(figure: Figure) -> str:
-    if figure is None:
-        return ""
-    return str(figure).lower() if isinstance(figure, bool) else str(figure)
 
 
 def _encodable(line: str) -> bool:

@@ -41,6 +41,8 @@ class Row:
     def __init__(self, fleet: Fleet, cells: Mapping[str, Cell]) -> None:
         self.fleet = fleet
         self.cells = cells
+        self.unfit = False
+        """Whether a figure was left empty because the model does not fit."""
 
     def _text(self, role: str) -> str:
         cell = self.cells.get(role, "")
@@ -66,10 +68,7 @@ class Row:
         name = self._text("model")
         if not name:
             raise InputError("model: empty; name a preset or a file")
-        found = self.fleet.model(name)
-        if isinstance(found, str):
-            raise InputError(found)
-        return found
+        return self.fleet.found(name)
 
     @cached_property
     def context(self) -> int:
@@ -98,6 +97,7 @@ class Row:
     def dtype(self) -> str:
         """The format of the weights; as released unless stated."""
         name = self._text("dtype") or self.model.released_format
+        _ = self.model  # its fault comes first
         return self.fleet.format(self._text("model"), name).name
 
     @cached_property

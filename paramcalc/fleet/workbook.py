@@ -8,7 +8,8 @@ from pathlib import Path
 
 from paramcalc.errors import FileError, InputError, did_you_mean
 from paramcalc.fleet import roles
-from paramcalc.fleet.answers import ERROR, Answer, Figure
+from paramcalc.fleet.answers import ERROR, Answer
+from paramcalc.fleet.figures import Figure
 from paramcalc.fleet.package import Package, parse, parser_of, plain
 from paramcalc.fleet.row import Cell, Fault
 from paramcalc.fleet.worksheet import MOST_COLUMNS, Line, Worksheet
@@ -95,6 +96,10 @@ class WorkbookTable:
                     if merge := sheet.merged(line.number, place):
                         found[role] = Fault(f"inside the merged cells {merge.text}; unmerge them")
             yield found
+
+    def number(self, place: int) -> int:
+        """Return the number of the row that ``cells`` gave at a place, from 0."""
+        return self.worksheet.lines[1 + place].number
 
     def write(self, path: Path, names: Sequence[str], answers: Iterable[Answer | None]) -> None:
         """Write the workbook to ``path`` with columns appended; ``answers`` as ``cells`` gave rows.

@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from decimal import Decimal
 from typing import NamedTuple
 from xml.sax.saxutils import escape
 
 from paramcalc.errors import printable
-from paramcalc.fleet.answers import Figure
+from paramcalc.fleet.figures import Figure
 from paramcalc.fleet.package import Package, parse, parser_of, plain
 from paramcalc.fleet.row import Cell, Fault
 
 SAFE = 2**53
 """Integers up to here survive a spreadsheet's doubles; larger ones are written as text."""
+SAFE_DIGITS = 15
+"""Of a decimal: as many survive."""
 MOST_COLUMNS = 16_384
 _OPEN = re.compile(rb"""<(?:[^<>"']|"[^"]*"|'[^']*')*>""")
 _ATTRIBUTE = rb"""\s%s\s*=\s*(?:"[^"]*"|'[^']*')"""
@@ -243,6 +246,9 @@ def _cell(prefix: bytes, row: int, column: int, figure: Figure, style: bytes) ->
         kind, inner = b' t="b"', b"<%bv>%d</%bv>" % (prefix, figure, prefix)
     elif isinstance(figure, int) and abs(figure) <= SAFE:
         kind, inner = b"", b"<%bv>%d</%bv>" % (prefix, figure, prefix)
+    elif isinstance(figure, Decimal) and len(figure.as_tuple().digits) <= SAFE_DIGITS:
+        # dollars, in no style: grouped digits would hide the decimals
+        kind, style, inner = b"", b"", b"<%bv>%b</%bv>" % (prefix, f"{figure:f}".encode(), prefix)
     else:
         text = escape(printable(str(figure))).encode("ascii", "xmlcharrefreplace")
         kind = b' t="inlineStr"'

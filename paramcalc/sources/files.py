@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from paramcalc.errors import FileError
+
+
+def typed(text: str) -> Path:
+    """Return the path that a person typed, ``~`` as a home; as it stands where that is nobody's."""
+    try:
+        return Path(os.path.expanduser(text))
+    except ValueError:  # an embedded null character: reading it says so
+        return Path(text)
 
 
 def read_text(path: Path, most: int) -> str:

@@ -8,6 +8,8 @@ from paramcalc.errors import FileError, UnknownPreset
 
 SECONDS = 5
 """How long the hub may take to answer."""
+_UNREACHED = {"gaierror", "ConnectError", "ConnectionError", "ProxyError", "TimeoutException"}
+"""What sockets and the libraries over them raise where there is no way to a host."""
 
 
 def config(name: str, unknown: str) -> Path:
@@ -30,5 +32,18 @@ def config(name: str, unknown: str) -> Path:
     except Exception as error:  # the library raises dozens of kinds, of several packages
         if isinstance(cached, str):
             return Path(cached)
-        why = " ".join(str(error).split())[:120] or type(error).__name__
+        why = _why(error)
         raise FileError(f"{name}: no preset, and the hub gives no config.json: {why}") from None
+
+
+def _why(error: Exception) -> str:
+    """Why the hub gives nothing, in words where it cannot be reached."""
+    cause: BaseException | None = error
+    for _ in range(10):  # one error causes the next, by way of several packages
+        names = {kind.__name__ for kind in type(cause).__mro__}
+        if "OfflineModeIsEnabled" in names:
+            return "offline by HF_HUB_OFFLINE"
+        if names & _UNREACHED:
+            return "no network (it cannot be reached)"
+        cause = cause and (cause.__cause__ or cause.__context__)
+    return " ".join(str(error).split())[:120] or type(error).__name__

@@ -16,6 +16,7 @@ from paramcalc.errors import (
     printable,
 )
 from paramcalc.model import Model, spec_of
+from paramcalc.sources.files import typed
 from paramcalc.spelling import shown
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def load(
     if not isinstance(text, str):
         raise InputError(f"model = {shown(source)}: must be a name, a path or fields")
     if not isinstance(source, str) or is_file_name(text):
-        return _from_file(Path(text).expanduser(), like, arch)
+        return _from_file(typed(text), like, arch)
     try:
         found, data = presets.read(text)
     except UnknownPreset as error:
@@ -212,7 +213,7 @@ def is_contents(text: str) -> bool:
 
     if text.lower().endswith((*_CONTENTS, _INDEX)):
         return True
-    folder = Path(text).expanduser()
+    folder = typed(text)
     if not _exists(str(folder)) or not folder.is_dir() or (folder / "config.json").is_file():
         return False
     if not is_file_name(text):

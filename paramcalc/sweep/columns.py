@@ -50,6 +50,7 @@ class Column(NamedTuple):
 def known(axes: list[str]) -> dict[str, str]:
     """Return the names of all columns with their units."""
     names = {"model": "name", "dtype": "name", "kv_dtype": "name"}
+    names |= {name: _unit_of(name) for name in DEPLOYMENT}
     names |= {axis: _unit_of(axis) for axis in axes}
     names |= {key: q.unit for key, q in CATALOGUE.items()}
     names["weight_bytes"] = "bytes"
@@ -139,6 +140,8 @@ def _column(
 ) -> Column:
     if name in symbols:
         return Column(name, unit, lift(symbols[name]))
+    if name in DEPLOYMENT:
+        return Column(name, unit, lift(DEPLOYMENT[name]))
     if name == "model":
         return Column(name, unit, None, sheet.model.name)
     if name in sheet.words:

@@ -78,7 +78,6 @@ class Plan:
         self.request = request
         self.axes: list[Axis] = [self._axis(name, text) for name, text in request.axes]
         fields = [a.field for a in self.axes]
-        self._check_deployment(fields)
         several = len(request.models) > 1
         figures: tuple[str, ...] = columns_module.DEFAULT
         if "gpu" in fields:
@@ -94,6 +93,7 @@ class Plan:
         """The columns of a Pareto front, each with -1 where larger is better."""
         asked = [*used, *self.sort, *(name for name, _ in self.front)]
         columns_module.check(asked, fields)
+        self._check_deployment(fields, [*fields, *self.shown, *asked])
         for name in asked:
             if known[name] == "name":
                 raise InputError(f"{name}: holds names, not numbers; use another column")
@@ -112,11 +112,11 @@ class Plan:
         kinds = next((axis.values or () for axis in self.axes if axis.field == "gpu"), ())
         return next((kind.name for kind in kinds if kind.price_per_hour_micro is None), None)
 
-    def _check_deployment(self, fields: list[str]) -> None:
+    def _check_deployment(self, fields: list[str], names: list[str]) -> None:
         if "gpu" in fields:
             return
         for name in ("gpus", "tp"):
-            if name in fields:
+            if name in names:
                 raise InputError(f"{name}: shares a model out over GPUs; add --gpu h100")
         if self.request.price is not None:
             raise InputError(f"price = {self.request.price}: is of a GPU-hour; add --gpu h100")

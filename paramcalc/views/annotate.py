@@ -15,6 +15,7 @@ from paramcalc.fleet.answers import ERROR, Answer, Fleet
 from paramcalc.fleet.csv_table import CsvTable
 from paramcalc.fleet.workbook import WorkbookTable
 from paramcalc.model import DEFAULT_CONTEXT
+from paramcalc.sources.files import typed
 from paramcalc.spelling import shown
 from paramcalc.writing import beside
 
@@ -28,6 +29,8 @@ _EMPTY = {
     "tp": "tp and pp as fit chooses",
 }
 """What holds where no cell says otherwise; the last two for GPUs."""
+MOST_FAULTS = 5
+"""Rows whose faults are said beside the file too."""
 
 
 class Wish(NamedTuple):
@@ -59,7 +62,7 @@ def write(wish: Wish) -> Done:
     Raises ``InputError``, or ``FileError`` for a file that cannot be read.
     """
     began = time.perf_counter()
-    source, out = Path(wish.source).expanduser(), Path(wish.out).expanduser()
+    source, out = typed(wish.source), typed(wish.out)
     _check_names(wish, source, out)
     table: CsvTable | WorkbookTable
     if source.suffix.lower() in (".csv", ".tsv"):
@@ -87,6 +90,8 @@ def write(wish: Wish) -> Done:
         *_columns_read(wish, table, places),
         *_assumed(fleet, places),
         *_renamed(names, table.headers),
+        *_unfit(rows),
+        *_faults(table, found),
     ]
     if isinstance(table, WorkbookTable) and len(table.sheets) > 1:
         hidden = ", which is hidden" if table.sheets[table.sheet][1] else ""
@@ -177,6 +182,24 @@ def _assumed(fleet: Fleet, places: Mapping[str, int]) -> list[str]:
             " whose model states none"
         )
     return found
+
+
+def _unfit(rows: Sequence[Answer]) -> list[str]:
+    unfit = sum(answer.unfit for answer in rows)
+    verb = "does" if unfit == 1 else "do"
+    return [f"{_many(unfit, 'row')} {verb} not fit: times and money left empty"] if unfit else []
+
+
+def _faults(table: CsvTable | WorkbookTable, found: Sequence[Answer | None]) -> list[str]:
+    """The first faults, each with the number of its row."""
+    wrong = [
+        (table.number(place), answer.error)
+        for place, answer in enumerate(found)
+        if answer is not None and answer.error is not None
+    ]
+    told = [f"row {number}: {error}" for number, error in wrong[:MOST_FAULTS]]
+    left = len(wrong) - len(told)
+    return told + ([f"and {_many(left, 'more row')} with a fault"] if left else [])
 
 
 def _many(number: int, word: str) -> str:

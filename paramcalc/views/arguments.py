@@ -31,11 +31,12 @@ def size(name: str, value: Size, least: int = 1, *, tokens: bool = False) -> int
     fields that count them. Raises ``InputError``."""
     if isinstance(value, str):
         try:
-            return whole(name, parse_size(value, tokens=tokens or name in TOKEN_FIELDS), least)
+            read = parse_size(value, tokens=tokens or name in TOKEN_FIELDS)
         except ValueError as error:
-            if isinstance(error, InputError):
-                raise
             raise InputError(f"{name} = {shown(value)}: {error}") from None
+        if read < least:
+            raise InputError(f"{name} = {shown(value)}: must be at least {least}; raise it")
+        return read
     found = None if isinstance(value, bool) else _index(value)
     return whole(name, value if found is None else found, least)
 

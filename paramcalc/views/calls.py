@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from fractions import Fraction
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from paramcalc.errors import InputError, did_you_mean
 from paramcalc.model import Model
 from paramcalc.spelling import shown as _shown
 from paramcalc.views import arguments as args
+from paramcalc.views import settings as st
+from paramcalc.views import summary
 from paramcalc.views.arguments import Size, Texts, Value
 from paramcalc.views.result import Result
+from paramcalc.views.settings import Number
 
 if TYPE_CHECKING:
-    from paramcalc.deploy.parallel import Layout
+    from paramcalc.deploy.recipe import Recipe
 
 SHOWN = 20
 """Rows of a grid that are shown; a frame has all."""
@@ -29,7 +31,6 @@ def report(
     """Return what ``paramcalc MODEL`` shows. Raises ``InputError``."""
     from paramcalc.views import record
     from paramcalc.views.report import Report
-    from paramcalc.views.summary import headline, words
 
     shown = args.model(model)
     if context is not None:
@@ -38,8 +39,9 @@ def report(
     return Result(
         found.sections(),
         _columns(record.rows(found)),
-        title=headline(shown, None),
-        words=words(shown),
+        title=summary.headline(shown, None),
+        words=summary.words(shown),
+        notes=summary.notes(shown),
     )
 
 
@@ -57,7 +59,11 @@ def compare(
     bits = formats.kv_format(kv_dtype).bits
     found = comparison.records(loaded, n, args.size("batch", batch), bits)
     width = 20 * (len(models) + 2)
-    return Result(comparison.sections(loaded, found, context=n, width=width), _columns(found))
+    return Result(
+        comparison.sections(loaded, found, context=n, width=width),
+        _columns(found),
+        notes=[f"{model.name}: {line}" for model in loaded for line in summary.notes(model)],
+    )
 
 
 def grid(
@@ -123,42 +129,42 @@ def fit(
     gpus: Size | None = None,
     tp: Size | None = None,
     pp: Size | None = None,
-    ep: Size = 1,
-    dp: Size = 1,
+    ep: Size | None = None,
+    dp: Size | None = None,
     context: Size | None = None,
     batch: Size = 1,
     dtype: str | None = None,
     kv_dtype: str = "bf16",
-    kinds: Texts = (),
+    utilization: Number = st.UTILIZATION,
+    page: Size = st.PAGE,
+    reserve: Size | None = None,
+    max_seqs: Size | None = None,
+    max_batched_tokens: Size | None = None,
+    kinds: Texts = "all",
     price: str | float | None = None,
     hardware: Texts = (),
 ) -> Result:
-    """Return what ``paramcalc fit`` shows; ``kinds`` are GPUs whose fewest are listed.
-
-    Raises ``InputError``.
-    """
-    from paramcalc import formats
-    from paramcalc.deploy import fitting
-    from paramcalc.deploy.engine import for_gpu
-    from paramcalc.deploy.fit import Deployment, Load
+    """Return what ``paramcalc fit`` shows, by the same options and defaults; ``kinds`` are GPUs
+    whose fewest are listed (``"none"``: no list). Raises ``InputError``."""
     from paramcalc.views import fit_view
 
-    files = args.texts("hardware", hardware)
-    shown, kind = args.model(model), args.gpu(gpu, files, price)
-    layout = _layout(shown, gpus, tp, pp, ep, dp)
-    deployment = Deployment(shown, layout, dtype or shown.released_format, kv_dtype, for_gpu(kind))
-    formats.compute_format(deployment.format, kind.peaks or None)  # refuses a GPU without it
-    n = args.optional("context", context) or shown.context
-    found = fitting.Fit(deployment, kind, Load(n, args.size("batch", batch)))
-    listed = [args.gpu(name, files, None) for name in args.texts("kinds", kinds)]
-    smallest = fitting.smallest(found, listed)
-    answer = fit_view.Answer(found, smallest, len(listed) - len(smallest))
+    asked = st.Asked(
+        args.model(model),
+        gpu,
+        st.Sharing(gpus, tp, pp, ep, dp),
+        st.Tuning(utilization, page, reserve, max_seqs, max_batched_tokens),
+        dtype,
+        kv_dtype,
+        price,
+        args.texts("hardware", hardware),
+    )
+    answer = st.fit(asked, context, batch, kinds)
     return Result(
         fit_view.sections(answer),
         _columns(fit_view.rows(answer)),
-        title=fit_view.headline(found),
-        words=fit_view.words(found),
-        notes=fit_view.notes(found),
+        title=fit_view.headline(answer.fit),
+        words=fit_view.words(answer.fit),
+        notes=[*summary.notes(asked.model), *fit_view.notes(answer.fit)],
     )
 
 
@@ -169,46 +175,46 @@ def serve(
     gpus: Size | None = None,
     tp: Size | None = None,
     pp: Size | None = None,
-    ep: Size = 1,
-    dp: Size = 1,
+    ep: Size | None = None,
+    dp: Size | None = None,
     prompt: Size = 1024,
     output: Size = 256,
     batch: Size = 16,
     dtype: str | None = None,
     kv_dtype: str = "bf16",
-    flops_percent: int = 60,
-    bandwidth_percent: int = 80,
-    hop_nanoseconds: int = 10_000,
+    flops_efficiency: Number = st.FLOPS,
+    bandwidth_efficiency: Number = st.BANDWIDTH,
+    hop: Number = st.HOP,
+    utilization: Number = st.UTILIZATION,
+    page: Size = st.PAGE,
+    reserve: Size | None = None,
+    max_seqs: Size | None = None,
+    max_batched_tokens: Size | None = None,
     price: str | float | None = None,
     hardware: Texts = (),
 ) -> Result:
-    """Return what ``paramcalc serve`` shows. Raises ``InputError``."""
-    from paramcalc.deploy.engine import for_gpu
-    from paramcalc.deploy.fit import Deployment
-    from paramcalc.deploy.serving import Service, Workload, machine
+    """Return what ``paramcalc serve`` shows, by the same options and defaults. Raises
+    ``InputError``."""
     from paramcalc.views import serve_view
 
-    files = args.texts("hardware", hardware)
-    shown, kind = args.model(model), args.gpu(gpu, files, price)
-    layout = _layout(shown, gpus, tp, pp, ep, dp)
-    deployment = Deployment(shown, layout, dtype or shown.released_format, kv_dtype, for_gpu(kind))
-    speed = machine(
-        kind,
-        deployment.format,
-        flops_percent,
-        bandwidth_percent,
-        args.size("hop_nanoseconds", hop_nanoseconds, 0),
+    asked = st.Asked(
+        args.model(model),
+        gpu,
+        st.Sharing(gpus, tp, pp, ep, dp),
+        st.Tuning(utilization, page, reserve, max_seqs, max_batched_tokens),
+        dtype,
+        kv_dtype,
+        price,
+        args.texts("hardware", hardware),
     )
-    work = Workload(
-        args.size("prompt", prompt), args.size("output", output), args.size("batch", batch)
-    )
-    service = Service(deployment, kind, speed, work)
+    work = (prompt, output, batch)
+    service = st.serve(asked, work, flops_efficiency, bandwidth_efficiency, hop)
     return Result(
         serve_view.sections(service),
         _columns(serve_view.rows(service)),
         title=serve_view.headline(service),
         words=serve_view.words(service),
-        notes=serve_view.notes(service),
+        notes=[*summary.notes(asked.model), *serve_view.notes(service)],
     )
 
 
@@ -220,77 +226,64 @@ def train(
     gpus: Size | None = None,
     tp: Size | None = None,
     pp: Size | None = None,
+    ep: Size | None = None,
     dp: Size | None = None,
-    mfu: Fraction | float | None = None,
+    cp: Size = 1,
+    etp: Size | None = None,
+    mfu: Number | None = None,
+    tokens_per_second: Size | None = None,
+    compute: str | None = None,
+    pue: Number = 1,
+    chinchilla: bool = False,
     price: str | float | None = None,
     hardware: Texts = (),
     **recipe: Any,
 ) -> Result:
-    """Return what ``paramcalc train`` shows; ``recipe`` are fields of ``deploy.recipe.Recipe``, the
-    optimizer by its name too. Raises ``InputError``."""
-    from paramcalc.deploy import optimizers
+    """Return what ``paramcalc train`` shows, by the same options and defaults; ``recipe`` are
+    fields of ``deploy.recipe.Recipe``, the optimizer by its name too. Raises ``InputError``."""
     from paramcalc.deploy.parallel import Layout
-    from paramcalc.deploy.recipe import Recipe
-    from paramcalc.deploy.training import Plan
-    from paramcalc.deploy.training_fit import chosen
     from paramcalc.deploy.training_run import Run
     from paramcalc.views import train_view
 
-    files = args.texts("hardware", hardware)
-    shown, kind = args.model(model), args.gpu(gpu, files, price)
-    for name in recipe:
-        if name not in Recipe._fields:
-            near = did_you_mean(name, Recipe._fields) or f"; there are {', '.join(Recipe._fields)}"
-            raise InputError(f"{name}: no setting of a recipe{near}")
-    if isinstance(recipe.get("optimizer"), str):
-        recipe["optimizer"] = optimizers.find(recipe["optimizer"])
-    for name in ("seq", "micro_batch", "global_batch"):
-        if isinstance(recipe.get(name), str):
-            recipe[name] = args.size(name, recipe[name], tokens=name == "seq")
-    how = Recipe(**recipe)
-    stated = {"tp": tp, "pp": pp, "dp": dp}
-    if gpus is not None and tp is pp is dp is None:
-        plan = chosen(shown, args.size("gpus", gpus), Layout(), how, kind.visible_bytes)
-    else:
-        plan = Plan(shown, _stated(gpus, stated), how)
-    answer = train_view.Answer(Run(plan, kind, args.optional("tokens", tokens), mfu))
+    shown, kind = args.model(model), args.gpu(gpu, args.texts("hardware", hardware), price)
+    base = Layout(cp=args.size("cp", cp), etp=args.optional("etp", etp))
+    if compute is not None and not isinstance(compute, str):
+        raise InputError(f"compute = {_shown(compute)}: must be the name of a format; as bf16")
+    run = Run(
+        st.plan(shown, kind, st.Sharing(gpus, tp, pp, ep, dp), base, _recipe(recipe)),
+        kind,
+        args.optional("tokens", tokens),
+        None if mfu is None else st.share("mfu", mfu),
+        args.optional("tokens_per_second", tokens_per_second),
+        compute,
+        st.ratio("pue", pue),
+    )
+    answer = train_view.Answer(run, bool(chinchilla))
     return Result(
         train_view.sections(answer),
         _columns(train_view.rows(answer)),
         title=train_view.headline(answer),
         words=train_view.words(answer),
-        notes=train_view.notes(answer),
+        notes=[*summary.notes(shown), *train_view.notes(answer)],
     )
 
 
-def _layout(
-    model: Model, gpus: Size | None, tp: Size | None, pp: Size | None, ep: Size, dp: Size
-) -> Layout:
-    """Stated sizes, or what ``fit`` chooses for so many GPUs in ``dp`` replicas."""
-    from paramcalc.deploy.choices import chosen
+def _recipe(fields: dict[str, Any]) -> Recipe:
+    """The settings of a run, sizes as they may be typed. Raises ``InputError``."""
+    from paramcalc.deploy import optimizers
+    from paramcalc.deploy.recipe import Recipe
 
-    replicas, experts = args.size("dp", dp), args.size("ep", ep)
-    if gpus is not None and tp is None and pp is None:
-        total = args.size("gpus", gpus)
-        if total % replicas:
-            raise InputError(f"gpus = {total}: dp {replicas} must divide it; change one of them")
-        return chosen(model, total // replicas)._replace(dp=replicas, ep=experts)
-    stated = {"tp": tp, "pp": pp, "dp": replicas if replicas > 1 else None}
-    return _stated(gpus, stated)._replace(ep=experts)
-
-
-def _stated(gpus: Size | None, sizes: Mapping[str, Size | None]) -> Layout:
-    """The sizes stated; replicas fill up the GPUs."""
-    from paramcalc.deploy.parallel import Layout
-
-    given = {name: args.size(name, size) for name, size in sizes.items() if size is not None}
-    layout, total = Layout(**given), args.optional("gpus", gpus)
-    if total is None or total == layout.gpus:
-        return layout
-    if total % layout.gpus or "dp" in given:
-        words = " x ".join(f"{name} {size}" for name, size in given.items())
-        raise InputError(f"gpus = {total}: {words} is {layout.gpus}; change one of them")
-    return layout._replace(dp=total // layout.gpus)
+    for name in fields:
+        if name not in Recipe._fields:
+            near = did_you_mean(name, Recipe._fields) or f"; there are {', '.join(Recipe._fields)}"
+            raise InputError(f"{name}: no setting of a recipe{near}")
+    if isinstance(fields.get("optimizer"), str):
+        fields["optimizer"] = optimizers.find(fields["optimizer"])
+    for name in ("seq", "micro_batch", "global_batch", "reserve"):
+        if isinstance(fields.get(name), str):
+            least = 0 if name == "reserve" else 1
+            fields[name] = args.size(name, fields[name], least, tokens=name == "seq")
+    return Recipe(**fields)
 
 
 def _columns(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from paramcalc import formats
 from paramcalc.deploy.figures import MICRO, Figure, Group
+from paramcalc.deploy.fitting import FREE
 from paramcalc.errors import InputError
 from paramcalc.views.tables import Cell, Measure, Section, Size
 
@@ -37,7 +38,11 @@ def sections(groups: Iterable[Group]) -> list[Section]:
 def shown(figure: Figure) -> Cell:
     """Return a figure as a person reads it; a missing one is a dash, never a zero."""
     value, unit = figure.value, figure.unit
-    return "—" if value is None else Measure(value, unit, text(value, unit))
+    if value is None:
+        return "—"
+    # the label says that bytes are missing, so a person sees how many, without a sign
+    plain = abs(value) if figure.key == FREE else value
+    return Measure(value, unit, text(plain, unit))
 
 
 def text(value: int, unit: str) -> str:
@@ -51,9 +56,9 @@ def text(value: int, unit: str) -> str:
     if unit == "microdollars":
         return dollars(value)
     if unit == "watt-hours":
-        return _scaled(value, "Wh") if value else "<1 Wh"
+        return scaled(value, "Wh") if value else "<1 Wh"
     if unit in ("FLOPs", "FLOP/s"):
-        return _scaled(value, unit)
+        return scaled(value, unit)
     if unit == "hundredths":
         return _decimal(value, 2)
     if unit == "tokens/s" and value == 0:
@@ -64,7 +69,7 @@ def text(value: int, unit: str) -> str:
 _PREFIXES = ("", "k", "M", "G", "T", "P", "E", "Z", "Y", "R", "Q")
 
 
-def _scaled(value: int, unit: str) -> str:
+def scaled(value: int, unit: str) -> str:
     """A number with a prefix and four digits: 989.4 TFLOP/s."""
     power, size = 0, float(value)
     while abs(size) >= 1000 and power < len(_PREFIXES) - 1:

@@ -6,7 +6,7 @@ from itertools import groupby
 from textwrap import wrap
 from typing import Any, NamedTuple
 
-from paramcalc.deploy.fit import beyond
+from paramcalc.deploy.fit import NODE, beyond
 from paramcalc.deploy.fitting import Fit, Smallest, groups
 from paramcalc.formats.mixed import Mixed
 from paramcalc.views import figures_view
@@ -62,7 +62,9 @@ def sections(answer: Answer, *, whole: bool = False) -> list[Section]:
     if answer.smallest:
         few = whole or len(answer.smallest) <= FEW_KINDS
         section = _kinds(answer.smallest) if few else _counts(answer.smallest)
-        section.notes.append("powers of two; tensor parallelism within 8, then pipeline stages")
+        section.notes.append(
+            f"1 to {NODE}, then whole nodes of {NODE}; tensor parallelism inside a node"
+        )
         if answer.unfit:
             name = answer.fit.deployment.format.name
             section.notes.append(f"{answer.unfit} kinds left out, without arithmetic for {name}")
@@ -109,7 +111,7 @@ def record(answer: Answer) -> dict[str, Any]:
         "kv_dtype": d.kv_format.name,
         "context": fit.load.context,
         "batch": fit.load.batch,
-        "price_per_hour_micro": fit.price,
+        "cost_per_hour": fit.price,
         "fits": fit.fits,
         "gap_bytes": fit.gap,
         "figures": figures_view.record(groups(fit)),
@@ -120,7 +122,7 @@ def record(answer: Answer) -> dict[str, Any]:
                 "gpus": kind.gpus,
                 "layout": kind.layout or None,
                 "gap_bytes": kind.gap,
-                "price_per_hour_micro": kind.price,
+                "cost_per_hour": kind.price,
             }
             for kind in answer.smallest
         ],

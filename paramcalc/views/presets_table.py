@@ -8,25 +8,30 @@ from paramcalc.errors import InputError, did_you_mean
 from paramcalc.model import Model
 from paramcalc.sources import presets
 from paramcalc.sources.loading import load
+from paramcalc.spelling import shown
 from paramcalc.views.tables import Section
 
 _SORTS = {
     "name": None,
-    "params": "params",
-    "active_params": "active_params",
+    "parameters": "params",
+    "active": "active_params",
     "context": "context",
     "kv": "kv_bytes_per_token",
 }
+"""Columns to sort by: the headings, and what each is called in a record."""
+_SAME = {"kv bytes": "kv", "kv_bytes": "kv"} | {key: name for name, key in _SORTS.items() if key}
+"""Other spellings of them."""
 
 
 def rows(
     words: list[str], moe: bool | None, low: int | None, high: int | None, by: str
 ) -> list[dict[str, Any]]:
     """Return one record a preset that fits. Raises ``InputError`` for an unknown ``by``."""
-    if by not in _SORTS:
-        raise InputError(
-            f"by = {by}: unknown column{did_you_mean(by, _SORTS)}; take one of {', '.join(_SORTS)}"
-        )
+    wanted = by.strip().lower()
+    wanted = _SAME.get(wanted, wanted)
+    if wanted not in _SORTS:
+        near = did_you_mean(wanted, [*_SORTS, *_SAME])
+        raise InputError(f"by = {shown(by)}: unknown column{near}; take one of {', '.join(_SORTS)}")
     found: list[dict[str, Any]] = []
     for name in presets.names():
         model = load(name)
@@ -42,7 +47,7 @@ def rows(
                     "source": model.spec.about.source if model.spec.about else None,
                 }
             )
-    column = _SORTS[by]
+    column = _SORTS[wanted]
     if column is not None:
         found.sort(key=lambda row: int(row[column] or 0))
     return found

@@ -6,8 +6,12 @@ from collections.abc import Iterator
 
 from paramcalc.blocks import Attention, FeedForward, LatentAttention, MixtureOfExperts
 from paramcalc.blocks.again import opened
+from paramcalc.errors import printable
 from paramcalc.model import Model
 from paramcalc.sight import Blocks, BothChunk, BothWindow, Chunk, Sight, Sparse, Window
+
+MOST_KEYS = 20
+"""Of a file's unused keys in a note; JSON has all."""
 
 
 def headline(model: Model, base: Model | None) -> str:
@@ -114,3 +118,18 @@ def _network(block: object) -> str:
     shared = f", shared {block.d_shared:,}" if block.d_shared is not None else ""
     experts = f"{block.n_experts:,} experts of {block.d_expert:,}"
     return f"{experts}{' gated' if block.gated else ''}, top {block.top_k:,}{shared}"
+
+
+def notes(model: Model) -> list[str]:
+    """Return what a reader of a count must know beside it: what is assumed, left out, not used."""
+    found = [f"assumed: {what}" for what in model.assumed]
+    found += [f"not counted: {what}" for what in model.left_out]
+    if model.spec.count_mtp and not model.spec.mtp:
+        found.append("no layers of multi-token prediction: --mtp changes nothing")
+    unused = model.unused_keys
+    if unused:
+        some = ", ".join(key[:60] for key in unused[:MOST_KEYS])
+        left = len(unused) - MOST_KEYS
+        more = f" and {left} more" if left > 0 else ""
+        found.append(f"keys not used, which may change shapes: {some}{more}")
+    return [printable(line) for line in found]

@@ -20,10 +20,23 @@ def _of_gpus(plan: Plan) -> list[str]:
     found = []
     if "cost_per_million_tokens" in plan.shown:
         found.append("cost of a million tokens: decode alone; prompts have a column of their own")
+    if _only_replicas(plan):
+        found.append(
+            "gpus without tp: every GPU holds the whole model, a replica each; --tp 1:8:x2 shares"
+            " it out (paramcalc fit --gpus chooses tp and pp)"
+        )
     widest = max((max(a.values) for a in plan.axes if a.field == "tp" and a.values), default=1)
     if widest > NODE:
         found.append(f"tp above {NODE} exchanges as if all GPUs were in one node")
     return found + _beyond(plan)
+
+
+def _only_replicas(plan: Plan) -> bool:
+    """Whether several GPUs are asked for, and nobody said how many share one model."""
+    if any(axis.field == "tp" for axis in plan.axes):
+        return False
+    sizes = [d.fields["gpus"] for s in plan.sheets for d in s.dims if "gpus" in d.fields]
+    return any(size.max(initial=1) > 1 for size in sizes)
 
 
 def _beyond(plan: Plan) -> list[str]:

@@ -4,6 +4,7 @@ more. PNG, SVG and HTML by matplotlib, the terminal by plotext."""
 from __future__ import annotations
 
 import sys
+from math import ceil, floor
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,10 +14,15 @@ from paramcalc.errors import InputError
 from paramcalc.sweep import select
 from paramcalc.sweep.columns import known
 from paramcalc.sweep.request import Plan
-from paramcalc.views import output
+from paramcalc.views import figures_view, output
+from paramcalc.views.tables import Size
 from paramcalc.writing import beside
 
 MOST_POINTS = 200_000
+TICKS = 5
+"""Numbers beside an axis in the terminal, or fewer."""
+PREFIXED = ("bytes", "microdollars", "nanoseconds")
+"""Units that such a number says itself, as GB, $ and ms."""
 SUFFIXES = (".png", ".svg", ".html")
 LINE, FRONT = "#4269d0", "#ff725c"
 """Blue and coral, told apart without colour vision and on light and dark grounds."""
@@ -192,8 +198,31 @@ def _terminal(points: Points) -> None:
     else:
         x, y = _pair(points)
         plotext.scatter(points.values[x].tolist(), points.values[y].tolist())
-    plotext.xlabel(_label(points, x))
-    plotext.ylabel(_label(points, y))
+    for name, ticks, label in (
+        (x, plotext.xticks, plotext.xlabel),
+        (y, plotext.yticks, plotext.ylabel),
+    ):
+        at = _ticks(points.values[name].tolist())
+        unit = points.units[name]
+        ticks(at, [_tick(value, unit) for value in at])
+        label(name if unit in PREFIXED else _label(points, name))
     plotext.title(points.title)
     lines = plotext.uncolorize(plotext.build()).splitlines()
     sys.stdout.write("\n".join(line.rstrip() for line in lines) + "\n")
+
+
+def _ticks(values: list[Any]) -> list[int]:
+    """Whole numbers from the least value to the greatest, a few of them."""
+    low, high = floor(min(values)), ceil(max(values))
+    return sorted({low + (high - low) * step // (TICKS - 1) for step in range(TICKS)})
+
+
+def _tick(value: int, unit: str) -> str:
+    """A number beside an axis: in its unit where that has prefixes, grouped while it is short."""
+    if unit == "bytes":
+        return str(Size(value, brief=True))
+    if unit == "microdollars":
+        return figures_view.dollars(value)
+    if unit == "nanoseconds":
+        return figures_view.duration(value // 1000)
+    return f"{value:,}" if abs(value) < 100_000 else figures_view.scaled(value, "").strip()

@@ -54,7 +54,7 @@ def columns(way: str, kinds: Collection[Accelerator] = ()) -> None:
         table = Section("columns", [("", "left"), ("unit", "left"), ("known", "left")])
         for row in found:
             table.add(row["column"], row["unit"], row["known"])
-        table.notes.append("and every axis: a field, batch, dtype, kv_dtype, gpu, gpus, tp")
+        table.notes.append("and every axis: a field, gpu; batch, gpus and tp are 1 without one")
         output.show([table], markdown_way=way == "markdown")
 
 

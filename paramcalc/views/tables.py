@@ -231,7 +231,7 @@ def _table(section: Section, width: int, encoding: str) -> tuple[Table, int]:
     taken = INDENT + sum(sizes) + GAP * (len(sizes) - 1)
     room = min(BAR_WIDTH, max(0, width - taken))
     ascii_only = not encoding.lower().startswith("utf")
-    table = Table(box=None, padding=0, header_style="dim", show_header=any(heads[1:]))
+    table = Table(box=None, padding=0, header_style="dim", show_header=any(heads[1:] or heads))
     leads = [" " * (GAP if i else INDENT) for i in range(len(heads))]
     for i, (_, align) in enumerate(section.columns):
         justify: Any = align

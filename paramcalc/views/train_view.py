@@ -62,10 +62,13 @@ def sections(answer: Answer) -> list[Section]:
     if answer.gap >= 0:
         return found
     section = Section("Any one of these makes it fit", [("", "left"), ("", "left"), ("", "left")])
-    for change in answer.changes():
+    changes = answer.changes()
+    for change in changes:
         section.add(change.option, change.value, change.text)
     if not section.rows:
         section.add("nothing", "", "no single change is enough; combine several")
+    elif any(change.option == "--gpus" for change in changes):
+        section.notes.append("--gpus: two, four, ... times the GPUs tried")
     return [found[0], section, *found[1:]]
 
 

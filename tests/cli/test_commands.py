@@ -213,6 +213,12 @@ def test_list_filters(capsys: Capture) -> None:
     assert all(row["params"] >= 100e9 for row in rows)
     assert [r["params"] for r in rows] == sorted(r["params"] for r in rows)
     assert rows[-1]["name"] == "kimi-k2"
+    headings = out(capsys, "list", "gpt2").splitlines()[1].replace("KV bytes", "KV-bytes").split()
+    keys = ["params", "active_params", "context", "kv_bytes_per_token"]
+    for heading, key in zip(headings, keys, strict=True):
+        for name in (heading.replace("-", " "), key):
+            rows = json.loads(out(capsys, "list", "--json", "gpt", "--by", name))
+            assert [r[key] or 0 for r in rows] == sorted(r[key] or 0 for r in rows)
     assert "gpt2" in out(capsys, "list", "--dense", "--max", "125M")
     assert "| gpt2 | 124439808 |" in out(capsys, "list", "gpt2", "--markdown")
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from paramcalc.cli.main import main
+from paramcalc.sweep import columns
 
 Capture = pytest.CaptureFixture[str]
 LLAMA = ("llama3.1-8b", "--gpu", "h100")
@@ -63,16 +64,14 @@ def test_machines_get_raw_integers(capsys: Capture) -> None:
     found = document(capsys, *line)
     assert found["layout"] == {"tp": 1, "pp": 1, "ep": 1, "dp": 1}
     assert (found["gpus"], found["dtype"], found["kv_dtype"]) == (1, "bf16", "bf16")
-    assert values(found)["weight_bytes"] == 16_060_522_496
-    assert values(found)["kv_bytes_paged"] == 4 * 16_000 * 131_072
-    assert values(found)["gap_bytes"] == found["gap_bytes"]
-    assert found["price_per_hour_micro"] is None
+    assert values(found)["gpu_weight_bytes"] == 16_060_522_496
+    assert values(found)["gpu_kv_bytes"] == 4 * 16_000 * 131_072
+    assert values(found)["gpu_free_bytes"] == found["gap_bytes"]
+    assert found["cost_per_hour"] is None
     assert len(found["smallest"]) > 30
-    assert {"gpu", "gpus", "layout", "gap_bytes", "price_per_hour_micro"} == set(
-        found["smallest"][0]
-    )
+    assert {"gpu", "gpus", "layout", "gap_bytes", "cost_per_hour"} == set(found["smallest"][0])
     rows = list(csv.DictReader(io.StringIO(out(capsys, *line, "--csv"))))
-    assert {row["key"]: row["value"] for row in rows}["weight_bytes"] == "16060522496"
+    assert {row["key"]: row["value"] for row in rows}["gpu_weight_bytes"] == "16060522496"
     assert {row["known"] for row in rows} == {"exact", "derived", "measured", "assumed"}
     text = out(capsys, *line, "--markdown")
     assert "| weights in all | 16060522496 bytes | derived | the sum |" in text
@@ -82,7 +81,7 @@ def test_machines_get_raw_integers(capsys: Capture) -> None:
 def test_gguf_types_and_releases(capsys: Capture) -> None:
     """llama-quantize's 4.58 GiB of Q4_K_M; gpt-oss as it ships."""
     found = document(capsys, *LLAMA, "--dtype", "q4_k_m", *NONE)
-    assert round(values(found)["weight_bytes"] / 2**30, 2) == 4.58
+    assert round(values(found)["gpu_weight_bytes"] / 2**30, 2) == 4.58
     assert document(capsys, "gpt-oss-20b", "--gpu", "h100", *NONE)["dtype"] == "mxfp4"
     pro_rata = notes(capsys, *LLAMA, "--dtype", "q4_k_m", "--tp", "2", *NONE)
     assert "Q4_K_M on several GPUs: each tensor's bytes pro rata, its blocks not cut" in pro_rata
@@ -107,7 +106,7 @@ def test_the_quantization_of_a_config(capsys: Capture, tmp_path: Path) -> None:
     matrices = 4 * d * d + 3 * d * ff
     plain = 2 * vocab * d + (2 * 2 + 1) * d
     layers = 2 * (matrices // 2 + matrices // 128 * 2 + matrices // 256)
-    assert values(found)["weight_bytes"] == 2 * plain + layers
+    assert values(found)["gpu_weight_bytes"] == 2 * plain + layers
 
 
 @pytest.mark.parametrize(
@@ -164,7 +163,7 @@ def test_kinds_are_what_words_name(capsys: Capture) -> None:
     text = out(capsys, "llama3-70b", "--gpu", "h100", "--kinds", "h100,mi300x")
     rows = [line.split()[:2] for line in text.splitlines()]
     assert ["mi300x-192gb", "1"] in rows
-    assert ["h100-sxm-80gb", "4"] in rows
+    assert ["h100-sxm-80gb", "3"] in rows
     found = document(capsys, "llama3-70b", "--gpu", "h100", "--kinds", "amd card")
     assert {kind["gpu"][:2] for kind in found["smallest"]} == {"mi"}
     assert document(capsys, "llama3-70b", "--gpu", "h100", *NONE)["smallest"] == []
@@ -180,13 +179,36 @@ def test_kinds_without_the_arithmetic_are_left_out(capsys: Capture) -> None:
 def test_money_is_shown_where_there_is_a_price(capsys: Capture, tmp_path: Path) -> None:
     line = ("llama3-70b", "--gpu", "h100", "--gpus", "4", "--kinds", "h100")
     assert "$" not in out(capsys, *line)
-    assert "$10.00  assumed" in out(capsys, *line, "--price", "2.5")
+    assert "$10.00  derived" in out(capsys, *line, "--price", "2.5")
     path = tmp_path / "my.yaml"
     path.write_text("extends: h100\nprice_per_hour: 2.49\n", encoding="utf-8")
     text = out(capsys, *line, "--hardware", str(path))
-    assert text.count("$9.96") == 2
+    assert text.count("$9.96") == 1
     found = document(capsys, *line, "--hardware", str(path))
-    assert found["price_per_hour_micro"] == 4 * 2_490_000
+    assert found["cost_per_hour"] == 4 * 2_490_000
+
+
+@pytest.mark.parametrize(("tp", "gpus"), [(2, 4), (1, 1)])
+def test_one_name_is_one_figure_in_every_command(capsys: Capture, tp: int, gpus: int) -> None:
+    """What a sweep calls by the same name is the same integer, known in the same way."""
+    sizes = ("--gpus", str(gpus), "--tp", str(tp), "--batch", "8", "--price", "2.49")
+    line = ("llama3-8b", "--gpu", "h100", "-n", "4096", *sizes)
+    found = document(capsys, *line, *NONE)
+    shared = [name for name in found["figures"] if name in columns.known([])]
+    assert {"weight_bytes", "gpu_weight_bytes", "gpu_kv_bytes", "gpu_free_bytes"} <= {*shared}
+    assert {"largest_batch", "cost_per_hour", "gpu_bytes"} <= {*shared}
+    assert main(["sweep", *line, "--columns", ",".join(shared), "--json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)
+    for name in shared:
+        figure = found["figures"][name]
+        assert figure["value"] == row[name], name
+        assert figure["known"] == columns.how_known(name), name
+    assert found["cost_per_hour"] == row["cost_per_hour"]
+    assert main(["serve", *line[:3], *sizes, "--json"]) == 0
+    served = json.loads(capsys.readouterr().out)
+    assert served["price_per_hour_micro"] * gpus == found["cost_per_hour"]
+    for name in served["figures"].keys() & columns.known([]).keys():
+        assert served["figures"][name]["known"] == columns.how_known(name), name
 
 
 def test_what_is_noted(capsys: Capture) -> None:

@@ -84,6 +84,36 @@ def test_machines_get_raw_integers(capsys: Capture) -> None:
     assert "| memory | 85899345920 | bytes | measured | [1] |" in out(capsys, "a100", "--markdown")
 
 
+def test_a_card_of_ones_own_is_meant_by_every_name_in_every_command(
+    capsys: Capture, tmp_path: Path
+) -> None:
+    path, table = tmp_path / "v.yaml", tmp_path / "t.csv"
+    own = "{name: h100-sxm-80gb, extends: h100, visible: 40 GiB, price_per_hour: 2}"
+    path.write_text(f"accelerators: [{own}]\n", encoding="utf-8")
+    files = ["--hardware", str(path)]
+    for name in ("h100", "H100 SXM", "h100-sxm-80gb"):
+        gpu = ["--gpu", name, *files, "--json"]
+        found = {}
+        for words in (["fit", "gpt2", "--kinds", name], ["serve", "gpt2"]):
+            assert main([*words, *gpu]) == 0
+            found[words[0]] = json.loads(capsys.readouterr().out)
+        assert found["fit"]["figures"]["gpu_bytes"]["value"] == 40 * 2**30
+        assert found["serve"]["figures"]["cost_per_million_prompt_tokens"]["value"]
+        assert [kind["gpu"] for kind in found["fit"]["smallest"]] == ["h100-sxm-80gb"]
+        assert main(["sweep", "gpt2", *gpu, "--columns", "gpu_bytes,cost_per_hour"]) == 0
+        assert json.loads(capsys.readouterr().out) == [
+            {"gpu_bytes": 40 * 2**30, "cost_per_hour": 2_000_000}
+        ]
+        table.write_text(f"model,gpu\ngpt2,{name}\n")
+        names = "gpu_bytes,cost_per_hour_dollars"
+        done = ["annotate", str(table), "-o", str(tmp_path / "o.csv"), "--force", *files]
+        assert main([*done, "--columns", names]) == 0
+        assert (tmp_path / "o.csv").read_text().endswith(f"gpt2,{name},{40 * 2**30},2.00,\n")
+        capsys.readouterr()
+        assert main(["train", "gpt2", "--tokens", "1B", *gpu]) == 0
+        assert "$2.00 a GPU-hour" in capsys.readouterr().out
+
+
 def test_a_price_of_ones_own(capsys: Capture, priced: str) -> None:
     assert "$2.49/h  assumed" in out(capsys, "--hardware", priced, "h100")
     text = out(capsys, "--hardware", priced)

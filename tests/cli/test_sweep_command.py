@@ -76,6 +76,31 @@ def test_list_columns(capsys: Capture) -> None:
     assert speed in found
 
 
+def test_one_column_has_its_name(capsys: Capture) -> None:
+    lines = out(capsys, "--kv", "8", "--columns", "params").split()
+    assert lines[-2:] == ["params", "8,030,261,248"]
+
+
+def test_gpus_without_tp_are_replicas_and_it_is_said(capsys: Capture, tmp_path: Path) -> None:
+    grid = ["gpt-oss-120b", "--gpu", "h100", "--gpus", "2"]
+    names = ["--columns", "gpus,tp,batch,gpu_free_bytes"]
+    said = "gpus without tp: every GPU holds the whole model"
+    assert said in out(capsys, *grid)
+    for way in (["--json"], ["--csv"], ["--out", str(tmp_path / "a.csv")], ["--count"]):
+        assert main(["sweep", *grid, *names, *way]) == 0
+        shown = capsys.readouterr()
+        assert said not in shown.out
+        assert f"note: {said}" in shown.err
+    (alone,) = json.loads(out(capsys, *grid, *names, "--where", "tp == 1", "--json"))
+    (shared,) = json.loads(out(capsys, *grid, *names, "--tp", "2", "--json"))
+    assert (alone["gpus"], alone["tp"], alone["batch"]) == (2, 1, 1)
+    assert (shared["gpus"], shared["tp"]) == (2, 2)
+    assert alone["gpu_free_bytes"] < 0 < shared["gpu_free_bytes"]
+    for quiet in (["--tp", "1"], ["--tp", "2"], ["--gpus", "1"]):
+        line = [*grid[:3], *quiet] if quiet[0] == "--gpus" else [*grid, *quiet]
+        assert "without tp" not in out(capsys, *line)
+
+
 def test_a_gpus_memory_is_known_as_its_entry_says(capsys: Capture, tmp_path: Path) -> None:
     path = tmp_path / "own.yaml"
     path.write_text("extends: h100\nname: ours\nmemory: 96 GiB\n")
@@ -131,6 +156,8 @@ BAD = {
     "--L": "paramcalc: No such option: --L",
     "--kv 8 --price 2": "paramcalc: price = 2: is of a GPU-hour; add --gpu h100",
     "--kv 8 --hardware none.yaml": "paramcalc: hardware: is read for the GPUs that are named; add",
+    "--kv 8 --columns tp": "paramcalc: tp: shares a model out over GPUs; add --gpu h100",
+    "--kv 8 --where gpus>1": "paramcalc: gpus: shares a model out over GPUs; add --gpu h100",
     "--kv 8 --within 2%": "paramcalc: within = 2%: is how near to --target; add --target params",
     "--kv 8 --descending": "paramcalc: --descending: is the order of --top N --by NAME",
     "--kv 8 --descending --min params": "paramcalc: --descending: is the order of --top N --by",

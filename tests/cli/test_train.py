@@ -49,7 +49,7 @@ def test_json_csv_and_markdown_hold_the_same_integers(capsys: Capture) -> None:
     found = values(document)
     assert found["params"] == found["trained_params"] == N
     assert found["tokens"] == 15 * 10**12
-    assert found["weight_bytes"] == 2 * N
+    assert found["gpu_weight_bytes"] == 2 * N
     # steps of 1,024 x 8,192 tokens: 1,788,139.3 of them, so one more than the whole ones
     assert found["processed_tokens"] == 1_788_140 * 1024 * 8192
     assert found["flops_6n"] == 6 * N * found["processed_tokens"]
@@ -61,7 +61,7 @@ def test_json_csv_and_markdown_hold_the_same_integers(capsys: Capture) -> None:
     assert {row["known"] for row in flat} == {"exact", "derived", "measured", "assumed"}
     text = out(capsys, *RUN, "--markdown")
     assert str(found["need_bytes"]) in text
-    assert str(found["weight_bytes"]) in text
+    assert str(found["gpu_weight_bytes"]) in text
 
 
 def test_every_stage_is_in_json(capsys: Capture) -> None:
@@ -79,7 +79,7 @@ def test_qlora(capsys: Capture) -> None:
     arguments = (*LLAMA, "--lora-rank", "16", "--base-dtype", "nf4-dq", "--seq", "2k", "--json")
     document = json.loads(out(capsys, *arguments))
     assert values(document)["trained_params"] == 41_943_040
-    assert values(document)["weight_bytes"] == 4 * 41_943_040
+    assert values(document)["gpu_weight_bytes"] == 4 * 41_943_040
     assert document["recipe"]["lora_targets"] == ["all-linear"]
     assert document["figures"]["model_flops"]["known"] == "derived"
     assert "flops_6n" not in document["figures"]
@@ -91,8 +91,11 @@ def test_the_speed_gives_the_utilization(capsys: Capture) -> None:
     by_mfu = json.loads(out(capsys, *arguments, "--mfu", "40%"))
     assert values(by_speed)["mfu"] == pytest.approx(400_000, abs=100)
     assert values(by_mfu)["tokens_per_second"] == 7688
-    assert by_speed["figures"]["mfu"]["known"] == "derived"
-    assert by_mfu["figures"]["mfu"]["known"] == "assumed"
+    timed = ["tokens_per_second", "step_time", "time", "gpu_hours", "energy", "cost", "hfu", "mfu"]
+    assert {by_speed["figures"][key]["known"] for key in timed} == {"derived"}
+    assert {by_mfu["figures"][key]["known"] for key in timed} == {"assumed"}
+    peak = by_mfu["figures"]["peak_flops"]
+    assert (peak["known"], peak["by"]) == ("measured", "datasheet, bf16")
 
 
 def test_batches_in_tokens(capsys: Capture) -> None:
@@ -111,6 +114,7 @@ def test_what_would_make_it_fit(capsys: Capture) -> None:
     assert document["changes"][0]["option"] == "--zero"
     text = out(capsys, *LLAMA, "--dp", "8", "--seq", "8k", "--zero", "0")
     assert "Any one of these makes it fit" in text
+    assert "two, four, ... times the GPUs tried" in text
     alone = out(capsys, "train", "llama3.1-405b", "--gpu", "t4", "--compute", "fp16")
     assert "nothing" in alone
 
@@ -203,9 +207,9 @@ def test_money_and_energy_of_a_short_run(capsys: Capture) -> None:
     """A millionth of a dollar an hour for 1.07 s, rounded up to the millionth; 700 W are 745 J."""
     arguments = ("train", "llama3-8b", "--gpu", "h100", "--tokens", "1", "--price", "0.000001")
     text = " ".join(out(capsys, *arguments).split())
-    assert "energy <1 Wh derived" in text
-    assert "cost $0.000001 derived $0.000001 a GPU-hour" in text
-    assert "one step 1.07 s derived 8,192 tokens the run 1.07 s" in text
+    assert "energy <1 Wh assumed" in text
+    assert "cost $0.000001 assumed $0.000001 a GPU-hour" in text
+    assert "one step 1.07 s assumed 8,192 tokens the run 1.07 s" in text
     document = json.loads(out(capsys, *arguments, "--json"))
     assert (document["energy_joules"], values(document)["energy"]) == (745, 0)
     assert values(document)["cost"] == 1

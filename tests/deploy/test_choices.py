@@ -10,7 +10,7 @@ import pytest
 from paramcalc.deploy import choices, hardware
 from paramcalc.deploy.engine import Engine
 from paramcalc.deploy.figures import GIB
-from paramcalc.deploy.fit import Deployment, Load
+from paramcalc.deploy.fit import MOST_GPUS, Deployment, Load
 from paramcalc.deploy.parallel import Layout
 from paramcalc.errors import InputError
 from tests.conftest import preset
@@ -41,12 +41,39 @@ def test_fewest() -> None:
     load = Load(8192)
     found = choices.fewest(preset("llama3-70b"), load, kinds, "bf16", "bf16")
     sizes = {name: d and d.layout.gpus for name, d in found.items()}
-    assert sizes == {"a": 4, "b": 1, "c": 1, "d": None, "e": 2}
-    four = found["a"]
-    assert four is not None
-    assert four.fits(load, H100)
-    for layout in choices.layouts(preset("llama3-70b").ledger, 2):
-        assert not Deployment(preset("llama3-70b"), layout).fits(load, H100)
+    assert sizes == {"a": 3, "b": 1, "c": 1, "d": None, "e": 2}
+    three = found["a"]
+    assert three is not None
+    assert three.fits(load, H100)
+    for size in (1, 2):
+        for layout in choices.layouts(preset("llama3-70b").ledger, size):
+            assert not Deployment(preset("llama3-70b"), layout).fits(load, H100)
+
+
+@pytest.mark.parametrize(
+    ("name", "load"), [("llama3.1-70b", Load(32_768, 16)), ("gpt2-xl", Load(1024, 3000))]
+)
+def test_no_number_of_gpus_in_a_node_nor_of_nodes_is_passed_over(name: str, load: Load) -> None:
+    """80 layers in 5 stages are enough where 4 are not: the changes and the table say 5. Beyond
+    eight, GPUs come by the eight."""
+    model = preset(name)
+    for size in [*range(2, 8), *range(8, MOST_GPUS, 8)]:
+        held = [
+            layout
+            for layout in choices.layouts(model.ledger, size)
+            if Deployment(model, layout).fits(load, H100)
+        ]
+        if held:
+            break
+    (more,) = [
+        change
+        for change in choices.changes(Deployment(model, Layout()), load, H100)
+        if change.option == "--gpus"
+    ]
+    assert more.value.split()[0] == str(size)
+    found = choices.fewest(model, load, {"h100": (H100, Engine())}, "bf16", "bf16")["h100"]
+    assert found is not None
+    assert found.layout == held[0]
 
 
 CASES = [

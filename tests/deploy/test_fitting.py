@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from paramcalc.deploy import fitting, hardware, training, training_figures
+from paramcalc.deploy import columns, fitting, hardware, training, training_figures
 from paramcalc.deploy.engine import Engine
 from paramcalc.deploy.figures import GIB, Figure
 from paramcalc.deploy.fit import Deployment, Load
@@ -16,6 +16,7 @@ from paramcalc.deploy.hardware_file import priced
 from paramcalc.deploy.parallel import Layout
 from paramcalc.deploy.recipe import Recipe
 from paramcalc.deploy.training_run import Run
+from paramcalc.views import figures_view
 from tests.conftest import preset
 
 H100 = hardware.find("h100")
@@ -33,11 +34,11 @@ def test_the_figures_by_hand() -> None:
     used = 2 * 8_030_261_248 + 1024 * 128_256 * 39 + round(0.14 * GIB)
     room = budget - used
     assert found["params_per_gpu"] == 8_030_261_248
-    assert found["weight_bytes"] == found["weight_bytes_model"] == 2 * 8_030_261_248
+    assert found["gpu_weight_bytes"] == found["weight_bytes"] == 2 * 8_030_261_248
     assert found["budget_bytes"] == budget
     assert found["kv_room_bytes"] == room
-    assert found["kv_bytes"] == found["kv_bytes_paged"] == 4 * 16_000 * 131_072
-    assert found["gap_bytes"] == room - 4 * 16_000 * 131_072
+    assert found["gpu_kv_bytes_ideal"] == found["gpu_kv_bytes"] == 4 * 16_000 * 131_072
+    assert found["gpu_free_bytes"] == room - 4 * 16_000 * 131_072
     assert found["largest_batch"] == room // (16_000 * 131_072)
     assert found["concurrency"] == 100 * room // (16_000 * 131_072)
     assert found["largest_context"] == room // (4 * 16 * 131_072) * 16
@@ -48,9 +49,13 @@ def test_the_figures_by_hand() -> None:
 def test_how_each_figure_is_known() -> None:
     known = {key: figure.known for key, figure in figures(LLAMA).items()}
     assert known["params_per_gpu"] == "exact"
-    assert known["weight_bytes"] == known["kv_bytes_paged"] == "derived"
+    assert known["gpu_weight_bytes"] == known["gpu_kv_bytes"] == "derived"
     assert known["gpu_bytes"] == known["reserve_bytes"] == "measured"
     assert known["workspace_bytes"] == known["budget_bytes"] == "assumed"
+    # what rests on the engine's share, workspace and reserve, as the columns of a sweep say
+    for key in ("kv_room_bytes", "gpu_free_bytes", "largest_context", "largest_batch"):
+        assert known[key] == columns.COLUMNS.get(key, columns.COLUMNS["largest_batch"]).known
+        assert known[key] == "assumed"
     own = LLAMA._replace(deployment=Deployment(preset("gpt2"), Layout(), engine=Engine(reserve=7)))
     reserve = figures(own)["reserve_bytes"]
     assert (reserve.value, reserve.known, reserve.why) == (7, "assumed", "--reserve")
@@ -59,18 +64,19 @@ def test_how_each_figure_is_known() -> None:
 def test_padding_is_a_figure_of_its_own() -> None:
     """gpt-oss 20B: 3 matrices of 24 x 32 experts, 192 more columns of 2,880, 4.25 bits each."""
     found = figures(Fit(Deployment(preset("gpt-oss-20b"), Layout(), "mxfp4"), H100, Load(16_000)))
-    padding = found["weight_bytes_padding"]
+    padding = found["gpu_weight_bytes_padding"]
     assert padding.value == 24 * 32 * 3 * 192 * 2880 * 17 // 32
     assert padding.known == "measured"
-    assert "weight_bytes_padding" not in figures(LLAMA)
+    assert "gpu_weight_bytes_padding" not in figures(LLAMA)
 
 
 def test_the_gap_of_what_does_not_fit() -> None:
     short = LLAMA._replace(load=Load(120_000, 4))
     assert not short.fits
-    gap = figures(short)["gap_bytes"]
+    gap = figures(short)["gpu_free_bytes"]
     assert gap.label == "missing"
-    assert gap.value == -short.gap > 0
+    assert gap.value == short.gap < 0
+    assert str(figures_view.shown(gap)).startswith(f"{-short.gap / 10**9:.2f} GB")
     assert short.changes()[0].option == "--kv-dtype"
 
 
@@ -93,11 +99,12 @@ def test_no_limit_is_no_number() -> None:
 
 
 def test_money_only_where_there_is_a_price() -> None:
-    assert "price_per_hour" not in figures(LLAMA)
+    assert "cost_per_hour" not in figures(LLAMA)
     assert LLAMA.price is None
     four = Deployment(preset("llama3.1-8b"), Layout(tp=4))
     fit = Fit(four, priced(H100, "2.49"), Load(16_000))
-    assert figures(fit)["price_per_hour"].value == 4 * 2_490_000
+    hour = figures(fit)["cost_per_hour"]
+    assert (hour.value, hour.known) == (4 * 2_490_000, columns.COLUMNS["cost_per_hour"].known)
     kinds = fitting.smallest(fit, [priced(H100, "2.49"), hardware.find("a100")])
     assert [kind.price for kind in kinds if kind.gpu.name == H100.name] == [2_490_000]
     assert [kind.price for kind in kinds if kind.gpu.name != H100.name] == [None]
@@ -112,8 +119,8 @@ def test_the_smallest_of_each_kind() -> None:
     assert [(kind.gpu.name, kind.gpus, kind.layout) for kind in found] == [
         ("mi300x-192gb", 1, "one GPU"),
         ("m3-ultra-512gb", 1, "one GPU"),
-        ("h100-sxm-80gb", 4, "tp 4"),
-        ("rtx-3090-24gb", 8, "tp 8"),
+        ("h100-sxm-80gb", 3, "pp 3"),
+        ("rtx-3090-24gb", 7, "pp 7"),
     ]
     assert all(kind.gap is not None and kind.gap >= 0 for kind in found)
     tiny = H100._replace(name="tiny", visible_bytes=GIB)
@@ -144,7 +151,7 @@ accelerators:
 
 @pytest.mark.parametrize(
     ("source", "label"),
-    [("", ("assumed", "your file")), (", source: sheet", ("measured", "datasheet"))],
+    [("", ("assumed", "your file")), (", source: sheet", ("measured", "a datasheet"))],
 )
 def test_memory_is_known_as_its_entry_says(
     tmp_path: Path, source: str, label: tuple[str, str]
@@ -158,7 +165,8 @@ def test_memory_is_known_as_its_entry_says(
     assert gpu.known_peak("bf16") == label[0]
     run = {f.key: f for g in training_figures.groups(_trained(gpu)) for f in g.figures}
     assert (run["gpu_bytes"].known, run["gpu_bytes"].why) == label
-    assert run["peak_flops"].known == label[0]
+    peak = run["peak_flops"]
+    assert (peak.known, peak.why) == (label[0], f"{label[1]}, bf16")
 
 
 def _trained(gpu: Accelerator) -> Run:

@@ -26,7 +26,7 @@ def test_at_least_36_kinds() -> None:
     for name in (
         *("v100-sxm-32gb", "a100", "a10", "a10g", "a40", "t4", "l4", "l40", "l40s"),
         *("rtx-3090", "rtx-4090", "rtx-5090", "rtx-6000-ada", "rtx-pro-6000"),
-        *("h100", "h100-pcie", "h100-nvl", "h200", "h200-nvl", "h20"),
+        *("h100", "h100-pcie", "h100-nvl", "h200", "h200-nvl", "h20", "h800", "a800"),
         *("b200", "b300", "gb200", "gb300"),
         *("mi210", "mi250x-die", "mi250x-card", "mi300x", "mi325x", "mi350x", "mi355x"),
         *("gaudi2", "gaudi3", "tpu-v4", "v5e", "v5p", "v6e", "tpu-v7"),
@@ -64,6 +64,8 @@ PRINTED = {
     "a100-pcie-80gb": (80, 1935, 600, 300),
     "a100-sxm-40gb": (40, 1555, 600, 400),
     "h200": (141, 4800, 900, 700),
+    "h800": (80, 3350, 400, 700),
+    "a800": (80, 2039, 400, 400),
     "b200": (180, 7700, 1800, 1000),
     "mi300x": (192, 5300, 896, 750),
     "mi325x": (256, 6000, 896, 1000),
@@ -98,6 +100,7 @@ SPARSE = {
     "h100": {"tf32": 989, "bf16": 1979, "fp16": 1979, "fp8": 3958, "int8": 3958},
     "h100-pcie": {"tf32": 756, "bf16": 1513, "fp16": 1513, "fp8": 3026, "int8": 3026},
     "h100-nvl": {"tf32": 835, "bf16": 1671, "fp16": 1671, "fp8": 3341, "int8": 3341},
+    "h800": {"bf16": 1979, "fp16": 1979, "fp8": 3958, "int8": 3958},
     "h200": {"tf32": 989, "bf16": 1979, "fp16": 1979, "fp8": 3958, "int8": 3958},
     "a100": {"tf32": 312, "bf16": 624, "fp16": 624, "int8": 1248, "int4": 2496},
     "a40": {"tf32": 149.6, "bf16": 299.4, "fp16": 299.4, "int8": 598.6, "int4": 1197.4},
@@ -304,6 +307,50 @@ def test_a_file_of_ones_own(tmp_path: Path) -> None:
     assert more.label == more.name == "more"
     assert hardware.find("more", [path]) == more
     assert hardware.find("h100", [path]) == hardware.find("h100")
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        "{name: h100-sxm-80gb, extends: h100, visible: 40 GiB}",
+        "{name: H100 SXM 80GB, extends: a100, visible: 40 GiB}",
+        "{extends: h100, visible: 40 GiB}",
+        "{name: h100, extends: h100, visible: 40 GiB}",
+        "{name: h100, extends: h100-sxm, visible: 40 GiB, aliases: [ours]}",
+        "{name: ours, aliases: [h100-sxm-80gb], extends: h100, visible: 40 GiB}",
+        "{name: h100-sxm-80gb, vendor: Me, unit: card, memory: 40 GiB, bandwidth: 1 TB/s}",
+    ],
+)
+def test_what_replaces_an_entry_answers_to_all_its_names(tmp_path: Path, entry: str) -> None:
+    path = file(tmp_path, f"accelerators: [{entry}]\n")
+    old = hardware.find("h100")
+    for spelling in (old.name, *old.aliases):
+        assert hardware.find(spelling, [path]).visible_bytes == 40 * GIB, spelling
+    units = hardware.all([path])
+    assert len(units) == len(ALL)
+    assert old not in units
+    spellings = [spelling for unit in units for spelling in hardware.keys(unit)]
+    assert len(set(spellings)) == len(spellings)
+
+
+def test_a_new_entry_takes_the_names_it_states_and_no_more(tmp_path: Path) -> None:
+    text = "{name: h100, extends: h100-pcie, price_per_hour: 2}"
+    path = file(tmp_path, f"accelerators: [{text}]\n")
+    assert hardware.find("H100", [path]).price_per_hour_micro == 2_000_000
+    assert hardware.find("h100-sxm-80gb", [path]) == hardware.find("h100")
+    both = f"accelerators: [{{name: h100-sxm-80gb, extends: h100, visible: 40 GiB}}, {text}]\n"
+    path = file(tmp_path, both)  # a name goes before another's alias
+    assert hardware.find("H100", [path]).price_per_hour_micro == 2_000_000
+    assert hardware.find("h100-sxm", [path]).visible_bytes == 40 * GIB
+
+
+def test_of_two_files_the_first_counts(tmp_path: Path) -> None:
+    paths = []
+    for price in (1, 2):
+        paths.append(tmp_path / f"{price}.yaml")
+        paths[-1].write_text(f"extends: h100\nprice_per_hour: {price}\n", encoding="utf-8")
+    assert hardware.find("h100", paths).price_per_hour_micro == 1_000_000
+    assert [unit.name for unit in hardware.all(paths)].count("h100-sxm-80gb") == 1
 
 
 def test_the_files_in_the_docs(tmp_path: Path) -> None:

@@ -302,7 +302,11 @@ def test_how_each_figure_is_known() -> None:
     known = {f.key: f.known for f in figures}
     assert len(known) == len(figures)
     assert known["prefill_flops"] == "exact"
-    assert known["decode_weight_bytes"] == known["largest_batch"] == "derived"
+    assert known["decode_cache_bytes"] == "derived"
+    # uniform routing; the engine's share of the memory
+    assert known["decode_weight_bytes"] == known["largest_served_batch"] == "assumed"
+    dense = [f for group in serving_figures.groups(Asked().service()) for f in group.figures]
+    assert {f.key: f.known for f in dense}["decode_weight_bytes"] == "derived"
     timed = ("microseconds", "tokens/s", "microdollars")
     assert {f.known for f in figures if f.unit in timed} == {"assumed"}
     assert all(isinstance(f.value, int) for f in figures if f.key != "ridge_batch")

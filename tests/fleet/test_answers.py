@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from paramcalc.deploy import hardware
 from paramcalc.deploy.choices import chosen
@@ -16,6 +19,7 @@ from paramcalc.deploy.serving import Service, Workload, machine
 from paramcalc.errors import InputError
 from paramcalc.fleet import answers
 from paramcalc.fleet.answers import Fleet
+from paramcalc.fleet.figures import FIGURES
 from paramcalc.fleet.row import Fault
 from paramcalc.sweep.request import Plan, Request
 from tests.conftest import preset
@@ -32,6 +36,8 @@ GPU_COLUMNS = (
     "tokens_per_second",
     "cost_per_hour",
     "cost_per_million_tokens",
+    "cost_per_hour_dollars",
+    "cost_per_million_tokens_dollars",
     "tp",
     "pp",
 )
@@ -76,10 +82,13 @@ def test_figures_are_those_of_fit_and_serve(
     )
     assert found["step_nanoseconds"] == service.step_time
     assert found["first_token_nanoseconds"] == service.first_token
+    million = service.cost_of_all(service.step_time, int(batch or 1))
+    assert million is not None
     assert found["tokens_per_second"] == service.decode_rate
     assert found["cost_per_hour"] == 2_490_000 * int(gpus)
-    million = service.cost_of_all(service.step_time, int(batch or 1))
     assert found["cost_per_million_tokens"] == million
+    assert str(found["cost_per_hour_dollars"]) == f"{249 * int(gpus) / 100:.2f}"
+    assert found["cost_per_million_tokens_dollars"] == Decimal(million) / 10**6
 
 
 def test_the_sweep_has_the_same_names_and_figures() -> None:
@@ -155,11 +164,115 @@ def test_a_fault_is_one_line_and_the_rest_is_answered(start: str) -> None:
         assert answer.figures[0] == 8_030_261_248
 
 
+def test_every_fault_is_said() -> None:
+    fleet = Fleet(("params", "gpu_free_bytes"), Path())
+    cells = {"model": "llama3-8b", "gpu": "h999", "context": "abc", "batch": "1.5", "dtype": "x"}
+    error = fleet.answer(cells).error
+    assert error is not None
+    places = [error.index(f"{name} = ") for name in ("gpu", "context", "batch", "dtype")]
+    assert places == sorted(places)
+    assert error.count("; batch = 1.5: '1.5' is not a whole number") == 1
+    long = fleet.answer({"model": "gpt2", "gpu": "h100", "dtype": "very " * 99}).error
+    assert long is not None
+    assert len(long) <= answers.MOST_LETTERS
+
+
+ODD = st.sampled_from(
+    ["", " ", "?", "0", "-1", "1e9999", "9" * 5000, "\0", "=1+1", "1.5", "true", "\udc80", "a\nb"]
+)
+CELLS = {
+    "model": ["gpt2", "llama3-8b", "bert-base", "mamba-130m", "deepseek-v3", "nosuch", "/", "~x"],
+    "gpu": ["h100", "m3-ultra-512gb", "t4", "v100", "h999"],
+    "gpus": ["1", "2", "3", "16", "997"],
+    "tp": ["1", "2", "3", "64"],
+    "context": ["1k", "128k", "1e12"],
+    "batch": ["1", "7", "1e12"],
+    "dtype": ["bf16", "int8", "Q4_K_M", "nvfp4", "int5"],
+    "kv_dtype": ["fp8", "int5"],
+    "price": ["2.49", "free"],
+}
+ROWS = st.fixed_dictionaries(
+    {},
+    optional={
+        role: st.one_of(
+            st.sampled_from(some),
+            st.sampled_from(some),
+            ODD,
+            st.text("ak01. ,;:-=~\0\n\u00e9", max_size=6),
+            st.just(Fault("a formula without a stored value")),
+        )
+        for role, some in CELLS.items()
+    },
+)
+EVERY = Fleet(tuple(FIGURES), Path(), price="2.49")
+EVERY.known["gpt2"] = preset("gpt2")  # this column is of models, however odd its first names
+
+
+@settings(max_examples=300)
+@given(ROWS)
+def test_no_row_is_too_odd_to_answer(cells: dict[str, str | Fault]) -> None:
+    answer = EVERY.answer(cells)
+    assert len(answer.figures) == len(FIGURES)
+    if answer.error is not None:
+        assert answer.error.isprintable()
+    found = dict(zip(FIGURES, answer.figures, strict=True))
+    if None in (found["params"], *(found[name] for name in TIMES_AND_MONEY)):
+        assert answer.error or answer.unfit
+
+
+@pytest.mark.parametrize("model", ["", "nosuch", " "])
+@pytest.mark.parametrize("role", CELLS)
+def test_a_row_without_a_model_says_so(model: str, role: str) -> None:
+    cells = {"model": model} | ({role: CELLS[role][0]} if role != "model" else {})
+    answer = Fleet((*FIGURES,), Path(), price="2.49").answer(cells)
+    assert answer.error is not None
+    assert answer.error.startswith("model: ")
+    assert answer.error.count("model: ") == 1
+
+
 def test_a_price_makes_money_and_none_makes_none() -> None:
     fleet = Fleet(("cost_per_hour",), Path())
     row = {"model": "llama3-8b", "gpu": "h100", "gpus": "2"}
-    assert fleet.answer(row | {"price": "2.49"}) == ((4_980_000,), None)
-    assert fleet.answer(row | {"price": ""}) == ((None,), None)
+    assert fleet.answer(row | {"price": "2.49"})[:2] == ((4_980_000,), None)
+    assert fleet.answer(row | {"price": ""})[:2] == ((None,), None)
+
+
+def test_dollars_are_exact_to_the_millionth() -> None:
+    fleet = Fleet(("cost_per_hour_dollars",), Path())
+    row = {"model": "gpt2", "gpu": "h100", "gpus": "3", "tp": "1"}
+    for price, hour in (("2.49", "7.47"), ("1", "3.00"), ("0.000001", "0.000003")):
+        assert str(fleet.answer(row | {"price": price}).figures[0]) == hour
+
+
+TIMES_AND_MONEY = (
+    "step_nanoseconds",
+    "first_token_nanoseconds",
+    "tokens_per_second",
+    "tokens_per_second_request",
+    "tokens_per_second_gpu",
+    "cost_per_hour",
+    "cost_per_hour_dollars",
+    "cost_per_million_tokens",
+    "cost_per_million_prompt_tokens_dollars",
+)
+
+
+@pytest.mark.parametrize("gpus", ["1", "16"])  # 16: pipeline stages
+def test_what_does_not_fit_has_no_speed_and_no_price(gpus: str) -> None:
+    row = {"model": "deepseek-v3", "gpu": "4090", "gpus": gpus}
+    answer = ask(("gpu_free_bytes", "fits", *TIMES_AND_MONEY), **row)
+    free, fits, *rest = answer.figures
+    assert isinstance(free, int)
+    assert free < 0
+    assert fits is False
+    assert rest == [None] * len(TIMES_AND_MONEY)
+    assert answer.error is None
+    assert answer.unfit
+    assert not ask(("fits", "params"), **row).unfit  # nothing was left out
+    row |= {"model": "gpt2", "gpus": "1"}
+    answer = ask(TIMES_AND_MONEY, **row)
+    assert not answer.unfit
+    assert None not in answer.figures
 
 
 def test_a_gpu_without_rates_still_fits() -> None:
@@ -174,7 +287,7 @@ def test_columns() -> None:
     gpu = {"model": 0, "gpu": 1}
     plain = answers.columns([], {"model": 0}, priced=False)
     assert plain == ["params", "active_params", "weight_bytes", "kv_bytes", "flops_per_token"]
-    assert answers.columns([], gpu, priced=True)[-1] == "cost_per_million_tokens"
+    assert answers.columns([], gpu, priced=True)[-1] == "cost_per_million_tokens_dollars"
     assert answers.columns([], gpu, priced=False)[-1] == "tokens_per_second"
     for names, why in (
         (["parms"], "columns = parms: unknown column (did you mean params"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -30,6 +31,19 @@ def test_a_preset_that_hides_a_folder_says_so(
     assert "2 layers" in out
     assert said not in err
     assert not loading.is_shadowed("llama3-8b")
+
+
+@pytest.mark.parametrize("name", ["~nobody0", "~nobody0/x.yaml", "~\0", "~\0/x.yaml", "\0.yaml"])
+def test_a_home_of_nobody_is_one_line(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for words in ([name], ["fit", name, "--gpu", "h100"], ["audit", "gpt2", name]):
+        assert main(words) == 2
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert err.count("\n") == 1
+
+
+class TimeoutException(Exception):  # as the library's own is called
+    """No answer in time."""
 
 
 class Library:
@@ -69,6 +83,13 @@ def test_a_hub_out_of_reach_is_one_line_or_the_copy_on_disk(
     kept = Library(OSError("no such host"), path)
     monkeypatch.setitem(sys.modules, "huggingface_hub", kept.module())
     assert paramcalc.load("someone/some-model").spec.n_layers == 2
+    why = RuntimeError("[Errno -2] Name or service not known")
+    why.__cause__ = socket.gaierror(-2, "Name or service not known")
+    for reason in (why, TimeoutException("timed out")):
+        monkeypatch.setitem(sys.modules, "huggingface_hub", Library(reason).module())
+        assert main(["someone/some-model"]) == 2
+        err = capsys.readouterr().err
+        assert err.endswith("gives no config.json: no network (it cannot be reached)\n")
     there = Library(path)
     monkeypatch.setitem(sys.modules, "huggingface_hub", there.module())
     assert paramcalc.load("someone/some-model").name == "some-model"
