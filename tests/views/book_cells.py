@@ -11,7 +11,8 @@ from paramcalc.formats.schemes import SCHEMES
 from paramcalc.model import Model
 from paramcalc.quantities.catalogue import CATALOGUE
 from paramcalc.spec import ModelSpec
-from paramcalc.views.workbook.rows import ROWS
+from paramcalc.views.workbook.rows import LOOKUPS, ROWS
+from paramcalc.views.workbook.summary import LABELS
 from tests import office
 from tests.views import figures_of
 
@@ -20,6 +21,8 @@ FLAG = "rounded above 2^53"
 LACKS = "not in this format"
 LINES = {key: row for row, (key, _, _) in enumerate(ROWS, start=4)}
 """Rows of sheet Deployment."""
+LOOKED = {key: row for row, (key, _, _) in enumerate(LOOKUPS, start=5)}
+"""Rows of sheet Lookups."""
 _OTHERS = {
     "in the format of sheet Deployment": "weights",
     "rows of Tensors less the ledger's own sum": "same",
@@ -78,6 +81,7 @@ def summary_rows(cells: office.Cells) -> dict[str, int]:
     """The rows of sheet Summary by the keys of ``figures_of``."""
     labels = column_of(cells["Summary"], "A")
     known = {quantity.label: key for key, quantity in CATALOGUE.items()} | _OTHERS
+    known |= {label: key for key, label in LABELS.items()}
     first = next(row for row, label in labels.items() if label == "parameters")
     found: dict[str, int] = {}
     for row, label in labels.items():

@@ -73,7 +73,8 @@ def deployment(
     kv_bits: int,
     sizes: dict[str, int],
 ) -> dict[str, int | str]:
-    """Rows of sheet Deployment; no times where the GPU has no arithmetic for the format."""
+    """Rows of sheet Deployment; no times or money where it does not fit or the GPU has no
+    arithmetic for the format, and no times where its rate is not known."""
     fmt = formats.settled(SCHEMES[dtype], ledger)
     vocab = spec.vocab_size
     layout = Layout(tp=sizes["tp"], dp=sizes["gpus"] // sizes["tp"])
@@ -95,7 +96,10 @@ def deployment(
         wanted.pop("largest_batch")
     if spec.causal or spec.encoder is not None:
         money = MONEY if gpu.price_per_hour_micro else {}
-        wanted |= TIMED | money if timed else {k: v for k, v in money.items() if k == "cost_hour"}
+        if there.free >= 0 and fitting.serves(gpu, SCHEMES[dtype]):
+            wanted |= (
+                TIMED | money if timed else {k: v for k, v in money.items() if k == "cost_hour"}
+            )
     return found | {row: COLUMNS[key].of(there) for row, key in wanted.items()}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -60,7 +61,11 @@ def written(
     """A workbook of models for an H100, a batch of ``BATCH`` and a cache in ``KV``; it lists every
     accelerator, or those of ``units``."""
     wish = workbook.wish(hardware.find("h100"), price=PRICE, batch=BATCH, kv_dtype=KV)
-    workbook.write(path, models, units or hardware.all(), wish)
+    gc.disable()  # as the command does: hundreds of thousands of formulas live until the end
+    try:
+        workbook.write(path, models, units or hardware.all(), wish)
+    finally:
+        gc.enable()
     return office.Package(path)
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
+import json
 from collections.abc import Callable
 from fractions import Fraction
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +14,7 @@ import numpy as np
 import pytest
 
 import paramcalc
+from paramcalc.cli.main import main
 from paramcalc.deploy.fit import Deployment
 from paramcalc.deploy.parallel import Layout
 from paramcalc.errors import InputError
@@ -66,7 +70,7 @@ def test_beyond_int64_and_no_rows() -> None:
 def test_deployments() -> None:
     fit = paramcalc.fit("llama3-70b", "h100", gpus=8, context=8192, kinds=["h200"])
     deployment = Deployment(preset("llama3-70b"), Layout(tp=8))
-    assert values(fit)["weight_bytes"] == deployment.stages[0].weights
+    assert values(fit)["gpu_weight_bytes"] == deployment.stages[0].weights
     assert fit.sections[-1].title == "Fewest GPUs of each kind"
     small = paramcalc.fit("gpt2", "l40s")  # 256 requests a step
     assert values(small)["workspace_bytes"] == 256 * 50_257 * 39
@@ -79,6 +83,68 @@ def test_deployments() -> None:
     assert "dp 4" in paramcalc.train("gpt2", "h100", gpus=4, tp=1).words
 
 
+OPTIONS: dict[str, tuple[str, dict[str, Any]]] = {
+    "": ("fit", {}),
+    "--gpus 8 --dp 2 --context 8k --batch 4 --kinds nvidia --price 2.49": (
+        "fit",
+        {"gpus": 8, "dp": 2, "context": "8k", "batch": 4, "kinds": "nvidia", "price": 2.49},
+    ),
+    "--utilization 95% --page 32 --reserve 1G --max-seqs 64 --max-batched-tokens 4k": (
+        "fit",
+        {
+            "utilization": 0.95,
+            "page": 32,
+            "reserve": 10**9,
+            "max_seqs": 64,
+            "max_batched_tokens": 4096,
+        },
+    ),
+    "--tp 2 --max-seqs 8 --hop 5.5 --flops-efficiency 50%": (
+        "serve",
+        {"tp": 2, "max_seqs": 8, "hop": 5.5, "flops_efficiency": 0.5},
+    ),
+    "--kv-dtype fp8": ("serve", {"kv_dtype": "fp8"}),
+    "--gpus 16 --cp 2 --tokens 1T --tokens-per-second 90k --pue 1.2 --reserve 1G --chinchilla": (
+        "train",
+        {
+            "gpus": 16,
+            "cp": 2,
+            "tokens": "1T",
+            "tokens_per_second": 90_000,
+            "pue": 1.2,
+            "reserve": "1G",
+            "chinchilla": True,
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize("line", OPTIONS)
+def test_a_call_is_its_command(line: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """The same options and defaults: every cell of every table."""
+    name, options = OPTIONS[line]
+    assert main([name, "llama3-8b", "--gpu", "h100", *line.split(), "--markdown"]) == 0
+    screen = capsys.readouterr()
+    result = getattr(paramcalc, name)("llama3-8b", "h100", **options)
+    assert main([name, "llama3-8b", "--gpu", "h100", *line.split(), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["figures"]
+    told = {row["key"]: {key: row[key] for key in found[row["key"]]} for row in result.rows}
+    assert found == told
+    titles = [title for title in screen.out.splitlines() if title.startswith("#")]
+    assert all(s.title in t for s, t in zip(result.sections, titles[1:], strict=True))
+    noted = [f"paramcalc: note: {note}" for note in result.notes]
+    assert screen.err.splitlines() == noted
+
+
+def test_names_and_defaults_are_those_of_the_command() -> None:
+    for name in ("fit", "serve"):
+        command = import_module(f"paramcalc.cli.{name}")
+        typed = inspect.signature(getattr(command, name)).parameters
+        passed = inspect.signature(getattr(paramcalc, name)).parameters
+        shown = {"like", "arch", "json", "csv", "markdown"}
+        assert passed.keys() == typed.keys() - shown
+
+
 BAD: dict[str, Callable[[], object]] = {
     "models = 1: a comparison needs two or more": lambda: paramcalc.compare("gpt2"),
     "context = 0: must be a whole number": lambda: paramcalc.report("gpt2", context=0),
@@ -87,10 +153,11 @@ BAD: dict[str, Callable[[], object]] = {
     "grid: no possible shape": lambda: paramcalc.grid("llama3-8b", kv=[3, 5]),
     "top and by: one needs the other": lambda: paramcalc.grid("gpt2", top=3),
     "gpus = 6: dp 4 must divide": lambda: paramcalc.fit("gpt2", "h100", gpus=6, dp=4),
-    "gpus = 6: tp 4 is 4": lambda: paramcalc.fit("gpt2", "h100", gpus=6, tp=4),
-    "flops_percent = 101: must be at most": lambda: paramcalc.serve(
-        "gpt2", "h100", flops_percent=101
+    "gpus = 6: tp 4 must divide it": lambda: paramcalc.fit("gpt2", "h100", gpus=6, tp=4),
+    "flops_efficiency = 1.01: must be above 0 and at most 1": lambda: paramcalc.serve(
+        "gpt2", "h100", flops_efficiency=1.01
     ),
+    "kinds = 7: must be text": lambda: paramcalc.fit("gpt2", "h100", kinds=7),  # type: ignore[arg-type]
     "sero: no setting of a recipe (did you mean zero": lambda: paramcalc.train(
         "gpt2", "h100", sero=1
     ),

@@ -1,4 +1,5 @@
-"""The page's address, its way to the results, its print, and shapes whose crossing is never."""
+"""The page's address, its way to the results, its print, its words and ticks, and shapes whose
+crossing is never."""
 
 from __future__ import annotations
 
@@ -149,3 +150,42 @@ def test_a_print_says_what_was_counted_in_light_colours(browser: Any, file: Path
     wide = found.evaluate("document.getElementById('results').getBoundingClientRect().width")
     assert wide > 1000
     context.close()
+
+
+TICKS = """() => [...document.querySelectorAll('#curve .tick')].map(text => {
+  const { left, right } = text.getBoundingClientRect();
+  return [text.textContent, left, right];
+})"""
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+@pytest.mark.parametrize("context", [1, 8_192, 131_072, 4_194_304, 10**9])
+def test_ticks_are_round_and_apart(browser: Any, file: Path, width: int, context: int) -> None:
+    found = browser.new_page(viewport={"width": width, "height": 900})
+    found.goto(f"{file.as_uri()}#model=llama3-8b&context={context}")
+    ticks = found.evaluate(TICKS)
+    sizes = [int(text.replace(",", "")) for text, _, _ in ticks]
+    assert 3 <= len(sizes) <= 6
+    step = sizes[1]
+    assert sizes == [step * place for place in range(len(sizes))]
+    assert str(step).strip("0") in ("1", "2", "5")
+    box = found.locator("#curve").bounding_box()
+    ends = [box["x"] - 1, *(edge for _, *edges in ticks for edge in edges), box["x"] + box["width"]]
+    assert ends == sorted(ends), ticks
+    assert "context, tokens" in found.locator("#curve").text_content()
+    found.close()
+
+
+def test_two_sums_of_attention_have_two_names(tab: Any) -> None:
+    words = " ".join(tab.inner_text("#flops").split())
+    assert "one token: attention scores and values 4,294,967,296" in words
+    words = " ".join(tab.inner_text("#flops-parts").split())
+    assert "attention with its projections 6,979,321,856" in words
+    assert tab.locator("#parts thead th").all_inner_texts() == [
+        "GPUs from 70 GiB",
+        "smaller GPUs and A100",
+    ]
+    footer = tab.inner_text("footer")
+    assert "exact integers" in footer
+    assert "rounded" in footer
+    assert "Every figure" not in footer

@@ -59,6 +59,27 @@ def test_in_the_terminal(capsys: Capture) -> None:
 
 
 @pytest.mark.parametrize(
+    ("line", "ticks"),
+    [
+        ("--layers 8:96:8 --columns kv_bytes", ("3.22 GB", "268.44 MB")),
+        ("--layers 8:96:8 --columns params", ("21.99 G", "2.796 G", "params (parameters)")),
+        ("--layers 8:10 --gpu h100 --columns step_nanoseconds", (" ms", " 9 ")),
+        (
+            "--layers 8:16:4 --gpu h100 --price 2 --columns cost_per_million_tokens",
+            ("$1.78", "n_layers"),
+        ),
+    ],
+)
+def test_numbers_beside_the_axes_have_their_unit(
+    line: str, ticks: tuple[str, ...], capsys: Capture
+) -> None:
+    assert main(["sweep", *line.split(), "--plot", "-"]) == 0
+    text = capsys.readouterr().out
+    assert all(tick in text for tick in ticks)
+    assert ".0┤" not in text
+
+
+@pytest.mark.parametrize(
     ("line", "says"),
     [
         ("--kv 8 --plot a.gif", "plot = a.gif: unknown kind; end it in .png, .svg, .html"),

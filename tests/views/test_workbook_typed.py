@@ -1,27 +1,23 @@
-"""What a planner types that cannot be: each cell says so, none is an error, answers are empty.
-
-And edits of a few layers of models with windows, where divisors may become 0.
-"""
+"""What a planner types that cannot be: each cell says so, none is an error, answers are empty."""
 
 from __future__ import annotations
 
-import random
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from paramcalc.deploy import fitting, hardware
+from paramcalc.deploy.engine import for_gpu
 from paramcalc.formats.schemes import SCHEMES
 from paramcalc.model import Model
 from paramcalc.quantities import flops
-from paramcalc.spec import ModelSpec
 from paramcalc.views import workbook
-from paramcalc.views.workbook.inputs import swapped
 from tests import office
 from tests.conftest import preset
 from tests.views import figures_of
-from tests.views.book_cells import LACKS, LINES, Held, errors, summary_rows
+from tests.views.book_cells import LACKS, LINES, LOOKED, errors
 from tests.views.live_books import PRICE
 
 pytestmark = office.needs_office
@@ -68,6 +64,8 @@ WRONG: list[Typed] = [
     {"m1_gpus": -2, "m1_tp": -2},
     {"m1_gpus": 2.5, "m1_tp": 2.5},
     {"m1_percent": 150},
+    {"m1_percent": 92.55},
+    {"m1_percent": 0},
     {"m1_price": "free"},
     {"m1_price": -5},
     {"Formats!C7": None},
@@ -98,6 +96,9 @@ BROKEN: list[Typed] = [
     {"m1_top_k": 33},
     {"m1_n_heads": 90_000},
 ]
+SHARES: list[Typed] = [{"m1_percent": percent} for percent in (92.5, 0.1, 33.3, 100)]
+SMALL: list[Typed] = [{"m1_batch": 1_000}, {"m1_gpu": "t4-16gb", "m1_format": "fp16"}]
+"""What does not fit, on a GPU with and without its format."""
 FIGURES = ("parameters", "forward, one token", "KV cache", "bf16")
 
 
@@ -132,15 +133,25 @@ class Typing:
         two = write(folder / "two.xlsx", both, context=3_000)
         bare = write(folder / "bare.xlsx", both[1:])
         old = write(folder / "old.xlsx", [preset("gpt2")], dtype="fp16")
-        every: list[Typed] = [*EMPTIED, *WRONG, *BROKEN, *SLOW, {"m1_price": None}, {}]
+        every: list[Typed] = [
+            *EMPTIED,
+            *WRONG,
+            *BROKEN,
+            *SLOW,
+            *SHARES,
+            *SMALL,
+            {"m1_price": None},
+            {},
+        ]
         place = f"Deployment!C{LINES['at_context']}"
         paths = edited(priced, every, folder)
-        paths += edited(two, [{place: None}, {place: "8k"}], folder)
+        many = {f"Deployment!C{LINES['batch']}": 300}
+        paths += edited(two, [{place: None}, {place: "8k"}, many], folder)
         paths += edited(bare, [{}], folder)
         paths += edited(old, [{"m1_gpu": gpu, "m1_format": f} for gpu, f in FITS], folder)
         cells = office.recalculated(paths, folder)
         self.edits = {str(edit): found for edit, found in zip(every, cells, strict=False)}
-        self.context, self.worded, self.bare, *rest = cells[len(every) :]
+        self.context, self.worded, self.many, self.bare, *rest = cells[len(every) :]
         self.fits = dict(zip(FITS, rest, strict=True))
         self.all = cells
 
@@ -155,6 +166,10 @@ def typing(tmp_path_factory: pytest.TempPathFactory) -> Typing:
 
 def shown(cells: office.Cells, key: str, column: str = "C") -> Any:
     return cells["Deployment"].get(f"{column}{LINES[key]}") or ""
+
+
+def looked(cells: office.Cells, key: str, column: str = "C") -> Any:
+    return cells["Lookups"].get(f"{column}{LOOKED[key]}") or ""
 
 
 def summary(cells: office.Cells, label: str) -> Any:
@@ -210,7 +225,8 @@ def test_rates_that_are_no_numbers(typing: Typing) -> None:
     slow, fast, link, none, _, curve = (typing.edits[str(edit)] for edit in SLOW)
     for cells in (slow, fast, none):
         assert shown(cells, "fits") == "fits"
-        assert not shown(cells, "known")
+        assert not looked(cells, "known")
+        assert shown(cells, "times") == "none: rate not known"
         assert shown(cells, "tokens") == shown(cells, "cost_million") == ""
     assert shown(link, "tokens") > 0
     spec = preset("gpt-oss-20b").ledger
@@ -221,9 +237,9 @@ def test_rates_that_are_no_numbers(typing: Typing) -> None:
 
 def test_an_empty_context_for_all_is_each_models_own(typing: Typing) -> None:
     own = [preset("gpt-oss-20b").context, preset("llama3-8b").context]
-    assert [shown(typing.context, "used at_context", c) for c in "DE"] == own == [131_072, 8_192]
+    assert [looked(typing.context, "used at_context", c) for c in "CD"] == own == [131_072, 8_192]
     assert [shown(typing.worded, "fits", c) for c in "DE"] == ["check the inputs"] * 2
-    assert shown(typing.worded, "used at_context", "D") == 3_000  # as it was written
+    assert looked(typing.worded, "used at_context") == 3_000  # as it was written
 
 
 def test_fits_is_what_fit_says(typing: Typing) -> None:
@@ -233,53 +249,44 @@ def test_fits_is_what_fit_says(typing: Typing) -> None:
         free = summary(cells, hardware.find(gpu).label)
         assert (free == LACKS) is not serves
         assert (shown(cells, "tokens") == "") is not (serves and bool(hardware.find(gpu).peaks))
+        assert (shown(cells, "times") == "none: see fits") is not serves
     lacking = [key for key in FITS if shown(typing.fits[key], "fits") == LACKS]
     assert ("t4-16gb", "bf16") in lacking
     assert ("m2-ultra-64gb", "bf16") not in lacking  # nothing is published of it
 
 
-WINDOWED = ["gemma2-9b", "gemma3-27b", "gemma3-4b", "gpt-oss-20b", "llama4-scout"]
+@pytest.mark.parametrize("edit", SMALL, ids=str)
+def test_what_does_not_fit_has_no_times_and_no_money(typing: Typing, edit: Typed) -> None:
+    cells = typing.edits[str(edit)]
+    assert shown(cells, "fits") == "does not fit"
+    assert shown(cells, "free") < 0 < shown(cells, "step_weights")
+    for key in (*figures_of.TIMED, *figures_of.MONEY, "step_ms", "cost_million_dollars"):
+        assert shown(cells, key) == "", key
+    assert shown(cells, "times") == "none: see fits"
 
 
-def with_layers(model: Model, layers: int) -> ModelSpec:
-    """A model's spec with another number of layers."""
-
-    def make(path: str, value: int) -> int:
-        return layers if path == "n_layers" else value
-
-    spec: ModelSpec = swapped(model.spec, make, "")
-    return spec
-
-
-def test_few_layers_of_models_with_windows(tmp_path: Path) -> None:
-    models = [preset(name) for name in WINDOWED]
-    gpu = hardware.find("h100")
-    workbook.write(tmp_path / "few.xlsx", models, hardware.all(), workbook.wish(gpu))
-    draw = random.Random(6)
-    counts = [[1] * len(models), [2] * len(models), [5] * len(models)]
-    counts += [[draw.randint(1, 9) for _ in models] for _ in range(3)]
-    edits: list[Typed] = [
-        {f"m{number}_n_layers": layers for number, layers in enumerate(own, start=1)}
-        for own in counts
+def test_models_side_by_side_where_one_fits(typing: Typing) -> None:
+    rows = {text: place[1:] for place, text in typing.many["Compare"].items() if place[0] == "A"}
+    both = [
+        [typing.many["Compare"].get(f"{column}{rows[text]}") or "" for column in "CD"]
+        for text in (
+            "fits",
+            "free on one GPU",
+            "tokens a second, all sequences",
+            "a million tokens",
+        )
     ]
-    paths = edited(tmp_path / "few.xlsx", edits, tmp_path)
-    for own, cells in zip(counts, office.recalculated(paths, tmp_path), strict=True):
-        assert not errors(cells)
-        specs, settings = [], []
-        row = summary_rows(cells)[figures_of.SOLVED]
-        for place, (model, layers) in enumerate(zip(models, own, strict=True), start=2):
-            spec = with_layers(model, layers)
-            specs.append(spec)
-            dtype = model.released_format if model.released_format in SCHEMES else "bf16"
-            asked = {"context": model.context, "batch": 1, "gpus": 1, "tp": 1}
-            settings.append(asked | {"dtype": dtype, "kv_dtype": "bf16", "gpu": gpu})
-            found = cells["Summary"].get(f"{office.letters(place)}{row}")
-            ledger = figures_of.ledger(spec)
-            exact = flops.crossover(ledger)
-            free = any(o.sight.most is None and o.copies for o in ledger.operations)
-            solved = [o.sight for o in ledger.operations if type(o.sight).__name__ != "Chunk"]
-            if free and len(solved) == len(ledger.operations):
-                assert found == exact, (model.name, layers)
-            else:  # never, or no closed form
-                assert not found, (model.name, layers)
-        Held(models, cells).check(specs, settings)
+    fits, free, tokens, cost = both
+    assert fits == ["fits", "does not fit"]
+    assert free[0] > 0 > free[1]
+    assert tokens[0] > 0
+    assert tokens[1] == ""
+    assert cost == ["", ""]  # without a price
+
+
+@pytest.mark.parametrize("edit", SHARES, ids=str)
+def test_a_share_of_memory_with_a_decimal(typing: Typing, edit: Typed) -> None:
+    percent = Fraction(str(edit["m1_percent"]))
+    engine = for_gpu(hardware.find(GPUS[0]))._replace(utilization=percent / 100)
+    exact = engine.budget(hardware.find(GPUS[0]).visible_bytes)
+    assert shown(typing.edits[str(edit)], "budget") == exact

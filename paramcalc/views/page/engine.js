@@ -198,14 +198,15 @@ function sized(value, step, whole = value) {
   const hundredths = (value * 200n + unit) / (2n * unit);
   return `${grouped(hundredths / 100n)}.${String(hundredths % 100n).padStart(2, "0")} ${names[place]}`;
 }
-function short(value, step = 1000n) {
+// A number in its largest unit, rounded to a tenth below 100 of it.
+function short(value) {
   const letters = ["", "k", "M", "G", "T", "P", "E", "Z", "Y"];
   let size = 1n, place = 0;
-  while (place < letters.length - 1 && value >= size * step) {
-    size *= step;
+  while (place < letters.length - 1 && value >= size * 1000n) {
+    size *= 1000n;
     place += 1;
   }
-  const tenths = (value * 10n) / size;
+  const tenths = value < 100n * size ? (value * 20n + size) / (2n * size) : (value * 2n + size) / (2n * size) * 10n;
   const digits = tenths % 10n && tenths < 1000n ? `${tenths / 10n}.${tenths % 10n}` : `${tenths / 10n}`;
   return digits + letters[place];
 }

@@ -1,5 +1,6 @@
 // The right side: tables that are built once and then only get new text.
 const ROLE_NAMES = { ffn: "FFN", norm: "norms", router: "routers", position: "positions", mixer: "mixers" };
+const FLOPS_NAMES = { attention: "attention with its projections" };
 const PARTS = {
   weights: "weights", cache: "KV cache", workspace: "workspace of a step", reserve: "reserve", need: "in all",
 };
@@ -41,7 +42,7 @@ function buildResults() {
       const { line, fill, share } = meter();
       const row = make(
         "tr", {},
-        make("th", { scope: "row" }, ROLE_NAMES[role] ?? role),
+        make("th", { scope: "row" }, (what === "flops" && FLOPS_NAMES[role]) || ROLE_NAMES[role] || role),
         make("td", {}, cell(`${what}_${role}`)),
         make("td", { class: "share" }, line),
       );
@@ -51,7 +52,7 @@ function buildResults() {
   }
   for (const [key, label, sum] of [
     ["matmul_flops_per_token", "one token: matmuls"],
-    ["attention_flops_per_token", "one token: attention"],
+    ["attention_flops_per_token", "one token: attention scores and values"],
     ["flops_per_token", "one token: forward", true],
     ["prefill_flops", "prefill, causal sum"],
     ["prefill_flops_all_pairs", "prefill, all pairs"],
@@ -60,6 +61,7 @@ function buildResults() {
   ]) {
     const row = make("tr", sum ? { class: "sum" } : {}, make("th", { scope: "row" }, label), make("td", {}, cell(key)));
     $("flops").tBodies[0].append(row);
+    row.cells[0].id = `label-${key}`;
   }
   const memory = DATA.dtypes.map((name) => [`weight_bytes_${name}`, `weights ${name}`]);
   memory.push(["kv_bytes_per_token", "KV cache, first token"], ["kv_bytes", "KV cache, whole batch"]);
@@ -74,10 +76,10 @@ function buildResults() {
     $("parts").tBodies[0].append(make("tr", key === "need" ? { class: "sum" } : { id: `part-${key}` }, name, ...own));
   }
   for (const [i, { tokens, requests }] of DATA.engines.entries()) {
-    $("parts").tHead.rows[0].append(make("th", { scope: "col" }, i ? "others, A100" : `from ${DATA.large} GiB`));
+    $("parts").tHead.rows[0].append(make("th", { scope: "col" }, i ? "smaller GPUs and A100" : `GPUs from ${DATA.large} GiB`));
     const [most, asked] = [grouped(tokens), grouped(requests)];
-    $("engines").append(i ? `, ${most} and ${asked} on others and the A100`
-      : `${most} tokens and ${asked} requests a step from ${DATA.large} GiB of memory`);
+    $("engines").append(i ? `, ${most} and ${asked} on smaller ones and the A100`
+      : `${most} tokens and ${asked} requests a step on GPUs from ${DATA.large} GiB of memory`);
   }
   for (const unit of DATA.units) {
     const fill = make("span", { class: "fill" }), words = make("span");
@@ -121,9 +123,16 @@ function showFit(found) {
   }
 }
 
+// 1, 2 or 5 times a power of ten, so that an axis has at most so many steps.
+function tickStep(last, most) {
+  for (let size = 1n; ; size *= 10n) {
+    for (const step of [size, 2n * size, 5n * size]) if (last / step <= most) return step;
+  }
+}
+
 function showCurve(found) {
   const wide = Math.max(280, $("curve").clientWidth || 640), high = 250;
-  const [left, right, top, bottom] = [8, 8, 44, 24];
+  const [left, right, top, bottom] = [8, 8, 44, 42];
   const context = found.filled.context, cross = found.crossing;
   const most = cross ? (2n * cross > context + context / 4n ? 2n * cross : context + context / 4n) : 4n * context;
   const last = most < 8n ? 8n : most;
@@ -134,15 +143,18 @@ function showCurve(found) {
   const x = (n) => left + (wide - left - right) * ratio(n, last);
   const y = (v) => high - bottom - (high - top - bottom) * ratio(v, peak);
   const points = lengths.map((n, i) => `${x(n).toFixed(1)},${y(attention[i]).toFixed(1)}`);
-  const words = cross === undefined ? "" : cross === null ? "attention stays below the matmuls"
+  const said = cross === undefined ? "" : cross === null ? "attention stays below the matmuls"
     : `attention equals the matmuls at ${grouped(cross)} tokens`;
-  const svg = drawn("svg", { viewBox: `0 0 ${wide} ${high}`, role: "img", "aria-label": `FLOPs of one token by context: ${words}` });
+  const svg = drawn("svg", { viewBox: `0 0 ${wide} ${high}`, role: "img", "aria-label": `FLOPs of one token by context: ${said}` });
   const base = high - bottom;
   svg.append(drawn("line", { class: "axis", x1: left, x2: wide - right, y1: base, y2: base }));
-  for (const quarter of [0n, 1n, 2n, 3n, 4n]) {
-    const n = (last * quarter) / 4n, anchor = quarter === 0n ? "start" : quarter === 4n ? "end" : "middle";
-    svg.append(drawn("text", { x: x(n), y: high - 6, "text-anchor": anchor }, short(n, 1024n)));
+  for (let n = 0n, step = tickStep(last, wide < 480 ? 3n : 5n); n <= last; n += step) {
+    const words = grouped(n), half = 4 * words.length;
+    const anchor = x(n) < half ? "start" : x(n) > wide - half ? "end" : "middle";
+    svg.append(drawn("line", { class: "axis", x1: x(n), x2: x(n), y1: base, y2: base + 4 }));
+    svg.append(drawn("text", { class: "tick", x: x(n), y: base + 18, "text-anchor": anchor }, words));
   }
+  svg.append(drawn("text", { x: wide / 2, y: high - 6, "text-anchor": "middle" }, "context, tokens"));
   svg.append(drawn("line", { class: "here", x1: x(context), x2: x(context), y1: 18, y2: base }));
   const side = ratio(context, last) > 0.5 ? "end" : "start";
   svg.append(drawn("text", { x: x(context) + (side === "end" ? -5 : 5), y: 20, "text-anchor": side }, "context"));
@@ -191,6 +203,8 @@ function show(found) {
   const notes = Object.entries(DATA.notes).filter(([name]) => hasFormat(name));
   say($("format-notes"), notes.map(([name, note]) => `${name}: ${note}.`).join(" "));
   $("active-line").hidden = found.active_params === found.params;
+  const states = found.flops_mixer > 0n ? ", states" : "";
+  say($("label-attention_flops_per_token"), `one token: attention scores and values${states}`);
   showPublished(found);
   showParts("params", found, found.params);
   showParts("flops", found, found.flops_per_token);

@@ -2,7 +2,8 @@
 
 Each model's ledger is counted once on symbols that are called as the cells are, and what comes out
 is written as formulas with the integers that Python has for them. Sheets: Inputs, Deployment,
-Summary, Compare (of several models), Tensors, Weights, One_GPU, Curve, Formats, Hardware, Steps.
+Summary, Compare (of several models), Tensors, Weights, One_GPU, Curve, Formats, Hardware, Lookups,
+Steps.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from paramcalc.formats.schemes import SCHEMES, Format
 from paramcalc.model import Model
 from paramcalc.views.workbook import curves, figures, summary
 from paramcalc.views.workbook.book import Book
-from paramcalc.views.workbook.deployment import MOST_TP, DeploymentSheet, Wish
+from paramcalc.views.workbook.deployment import DeploymentSheet
 from paramcalc.views.workbook.input_sheet import InputSheet
 from paramcalc.views.workbook.inputs import (
     MOST_BATCH,
@@ -30,6 +31,7 @@ from paramcalc.views.workbook.inputs import (
     Placed,
 )
 from paramcalc.views.workbook.lists import FormatList, HardwareList
+from paramcalc.views.workbook.settings import MOST_TP, Wish
 from paramcalc.views.workbook.steps import Steps
 from paramcalc.views.workbook.tensors import TensorSheets
 from paramcalc.writing import beside
@@ -46,6 +48,7 @@ SHEETS = (
     "Curve",
     "Formats",
     "Hardware",
+    "Lookups",
     "Steps",
 )
 """In the order in which a reader finds them."""
@@ -122,11 +125,12 @@ def _fill(book: Book, models: list[Model], units: list[Accelerator], wish: Wish)
     for own in placed:
         limits |= own.limits
     book.sheets(name for name in SHEETS if name != "Compare" or len(models) > 1)
+    names = [model.name for model in models]
     steps = Steps(book)
     list_ = FormatList(book, _released(models, wish), limits)
     hardware = HardwareList(book, units, list_)
     inputs = InputSheet(book, placed, steps)
-    deployment = DeploymentSheet(book, wish, list_, hardware, steps, limits, len(models))
+    deployment = DeploymentSheet(book, wish, list_, hardware, steps, limits, names)
     dims = max(len(tensor.shape) for own in placed for tensor in own.ledger.tensors)
     tensors = TensorSheets(book, list_, dims)
     sums = summary.Summary(book, list_, hardware, placed)

@@ -39,9 +39,11 @@ STYLES: dict[str, dict[str, Any]] = {
     "whole": {"num_format": "#,##0"},
     "total": {"num_format": "#,##0", "bold": True},
     "rate": {"num_format": '#,##0;-#,##0;"unknown"', "align": "right"},
+    "tenths": {"num_format": "0.0", "font_color": "#0B3D91", "bg_color": "#FFF7DB", "border": 4},
     "share": {"num_format": "0.0%"},
     "ratio": {"num_format": "0.000"},
     "giga": {"num_format": "#,##0.00"},
+    "thousandth": {"num_format": "#,##0.000"},
     "dollars": {"num_format": "$#,##0.00"},
     "input": {"num_format": "#,##0", "font_color": "#0B3D91", "bg_color": "#FFF7DB", "border": 4},
     "word": {"font_color": "#0B3D91", "bg_color": "#FFF7DB", "border": 4, "align": "right"},
@@ -75,7 +77,8 @@ COLOURS = (
 
 
 MOST_PRINTED = 300
-"""Letters in a row that are still printed on one page's width."""
+"""Letters in a row that are still printed on one page's width; longer rows take several, with the
+names on each."""
 
 
 class Page:
@@ -87,17 +90,22 @@ class Page:
         self.sheet = book.file.get_worksheet_by_name(name)
         self.sheet.hide_gridlines(2)
         self.sheet.set_landscape()
-        if sum(widths) < MOST_PRINTED:
-            self.sheet.fit_to_pages(1, 0)
+        self.pages = -(-int(sum(widths)) // MOST_PRINTED)
+        """Pages side by side on paper."""
+        self.sheet.fit_to_pages(self.pages, 0)
+        self.sheet.set_footer("&L&A&Rpage &P of &N")
         self.values: dict[tuple[int, int], int | float | str] = {}
         """What each cell with a number or a formula holds."""
         for column, width in enumerate(widths):
             self.sheet.set_column(column, column, width)
 
     def freeze(self, row: int, column: int) -> None:
-        """Keep the rows and columns before these in view, and the rows on every printed page."""
+        """Keep the rows and columns before these in view, and on every printed page; of a sheet
+        that takes several side by side the headings alone, since a title would be cut there."""
         self.sheet.freeze_panes(row, column)
-        self.sheet.repeat_rows(0, row - 1)
+        self.sheet.repeat_rows(0 if self.pages == 1 else row - 1, row - 1)
+        if column:
+            self.sheet.repeat_columns(0, column - 1)
 
     def text(self, row: int, column: int, text: str, style: str = "text") -> None:
         """Write text, whatever it begins with."""
@@ -198,6 +206,11 @@ class Page:
             else:
                 text = f"IF(ISNUMBER({own}),{own}{criteria}{value})"
             self.colour_where(row, column, last_row, last_column, text, good=good)
+
+    def verdicts(self, row: int, column: int, last_row: int, last_column: int) -> None:
+        """Colour cells that say whether a model fits."""
+        bad = (("begins with", word, False) for word in ("does not", "not", "check"))
+        self.colour(row, column, last_row, last_column, ("begins with", "fits", True), *bad)
 
     def colour_where(
         self, row: int, column: int, last_row: int, last_column: int, text: str, *, good: bool

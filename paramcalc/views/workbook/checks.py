@@ -26,6 +26,13 @@ def whole(ref: str, low: int, high: int) -> str:
     return _numeric(ref, inside, wrong)
 
 
+def tenths(ref: str, high: int) -> str:
+    """Return the check of a number above 0 and up to ``high``, with at most one decimal."""
+    wrong = words(f"must be a number from 0.1 to {high:,}, with at most one decimal")
+    inside = f"AND({ref}>0,{ref}<={high},ROUND({ref}*10,0)=ROUND({ref}*10,6))"
+    return _numeric(ref, inside, wrong)
+
+
 def amount(ref: str, high: int) -> str:
     """Return the check of a number above 0 and up to ``high``, or nothing."""
     wrong = words(f"must be a number above 0, up to {high:,}, or empty")

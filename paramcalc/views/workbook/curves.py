@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from paramcalc.quantities import flops
 from paramcalc.symbols import lift, symbol
 from paramcalc.views.workbook import checks
-from paramcalc.views.workbook.book import COLOURS, Book, letters
+from paramcalc.views.workbook.book import COLOURS, Book, Page, letters
 from paramcalc.views.workbook.column import Column
 from paramcalc.views.workbook.deployment import DeploymentSheet
 from paramcalc.views.workbook.inputs import MOST_TOKENS
@@ -16,21 +16,48 @@ from paramcalc.views.workbook.summary import Summary
 
 CONTEXTS = tuple(2**power for power in range(9, 21))
 """Tokens at which the curve is drawn, at first."""
-COMPARED = {
-    "params": "",
-    "active_params": "",
-    "flops_per_token": "",
-    "prefill_flops": "",
-    "training_flops": "",
-    "kv_bytes": "",
-    "weights": "weights, in the chosen format",
-    "needed": "needed on one GPU",
-    "free": "free on one GPU",
-    "tokens": "tokens a second, all sequences",
-    "first_time": "first token of a whole context",
-    "cost_million": "a million tokens",
-}
-"""Rows of sheet Compare, with a label where the row's own says too little there."""
+SCORES = " attention"
+
+
+class Compared(NamedTuple):
+    """A row of sheet Compare: the figure it shows, a label where the figure's own says too little,
+    and the unit that it is divided into."""
+
+    key: str
+    label: str = ""
+    unit: str = ""
+    digits: int = 0
+    """The unit is a power of ten of the figure's own."""
+    style: str = "whole"
+
+
+BYTES = (
+    ("weights", "weights, in the chosen format"),
+    ("kv_bytes", "KV cache of all sequences"),
+    ("needed", "needed on one GPU"),
+    ("free", "free on one GPU"),
+)
+STEP, FIRST = "a token more for every sequence", "first token of a whole context"
+COMPARED = (
+    Compared("fits", style="right"),
+    Compared("params"),
+    Compared("active_params"),
+    Compared("flops_per_token"),
+    Compared("prefill_flops"),
+    Compared("training_flops"),
+    *(Compared(key, label, "GB", 9, "giga") for key, label in BYTES),
+    Compared("tokens", "tokens a second, all sequences"),
+    Compared("step_time", STEP, "ms", 6, "thousandth"),
+    Compared("first_time", FIRST, "s", 9, "thousandth"),
+    Compared("cost_million", "a million tokens", "$", 6, "dollars"),
+)
+"""What a planner reads; the integers behind it follow below."""
+INTEGERS = (
+    *(Compared(key, label) for key, label in BYTES),
+    Compared("step_time", STEP),
+    Compared("first_time", FIRST),
+    Compared("cost_million", "a million tokens"),
+)
 
 
 def curve(book: Book, columns: list[Column], steps: Steps) -> None:
@@ -39,8 +66,9 @@ def curve(book: Book, columns: list[Column], steps: Steps) -> None:
     models = [column.placed for column in columns]
     page = book.page("Curve", 12, *(24,) * (2 * len(models)))
     page.text(0, 0, "FLOPs of one token by the positions it sees", "title")
+    page.text(2, 0, "Attention is scores and values; its projections are matmuls.", "note")
     page.text(1, 0, "The contexts may be changed.", "note")
-    heads = [f"{p.model.name}{what}" for p in models for what in (" attention", " matmuls")]
+    heads = [f"{p.model.name}{what}" for p in models for what in (SCORES, " matmuls")]
     page.heads(3, ["context", *heads], over="numbers")
     page.freeze(4, 1)
     first = 4
@@ -94,22 +122,38 @@ def compare(book: Book, summary: Summary, columns: list[Column]) -> None:
     page.heads(2, ["", "unit"])
     page.heads(2, [*names, "", *names], 2, over="numbers")
     page.freeze(3, 2)
-    deployment = columns[0].sheet
-    for row, (key, words) in enumerate(COMPARED.items(), start=3):
-        own: Summary | DeploymentSheet = summary if key in summary.rows else deployment
-        at = own.rows[key]
-        label, unit = own.labels[key]
-        page.text(row, 0, words or label)
-        page.text(row, 1, unit, "note")
-        first = f"$C{row + 1}"
-        for number in range(count):
-            value = own.page.values.get((at, own.start + number), "")
-            ref = own.page.ref(at, own.start + number)
-            page.formula(row, 2 + number, f'=IF({ref}="","",{ref})', value)
-            own_cell = f"{letters(2 + number)}{row + 1}"
-            base: Any = page.values[row, 2]
-            known = isinstance(value, int) and value >= 0 and isinstance(base, int) and base > 0
-            text = f'IF(AND({first}>0,{own_cell}>=0),{own_cell}/{first},"")'
-            text = f'=IF(AND(ISNUMBER({first}),ISNUMBER({own_cell})),{text},"")'
-            shown = value / base if known else ""
-            page.formula(row, 3 + count + number, text, shown, "ratio")
+    for row, line in enumerate(COMPARED, start=3):
+        _compared(page, row, line, summary, columns)
+    page.verdicts(3, 2, 3, 1 + count)
+    below = 4 + len(COMPARED)
+    page.text(below, 0, "The integers behind them", "group")
+    for row, line in enumerate(INTEGERS, start=below + 1):
+        _compared(page, row, line, summary, columns)
+
+
+def _compared(
+    page: Page, row: int, line: Compared, summary: Summary, columns: list[Column]
+) -> None:
+    """Write a row of sheet Compare."""
+    count = len(columns)
+    own: Summary | DeploymentSheet = summary if line.key in summary.rows else columns[0].sheet
+    at = own.rows[line.key]
+    label, unit = own.labels[line.key]
+    page.text(row, 0, line.label or label)
+    page.text(row, 1, line.unit or unit, "note")
+    first = f"$C{row + 1}"
+    for number in range(count):
+        value = own.page.values.get((at, own.start + number), "")
+        ref = own.page.ref(at, own.start + number)
+        scaled = ref
+        if line.digits:
+            scaled = f"{ref}/10^{line.digits}"
+            value = "" if isinstance(value, str) else value / 10**line.digits
+        page.formula(row, 2 + number, f'=IF({ref}="","",{scaled})', value, line.style)
+        own_cell = f"{letters(2 + number)}{row + 1}"
+        base = page.values[row, 2]
+        known = not isinstance(value, str) and not isinstance(base, str) and value >= 0 < base
+        text = f'IF(AND({first}>0,{own_cell}>=0),{own_cell}/{first},"")'
+        text = f'=IF(AND(ISNUMBER({first}),ISNUMBER({own_cell})),{text},"")'
+        shown = value / base if known else ""  # type: ignore[operator]
+        page.formula(row, 3 + count + number, text, shown, "ratio")

@@ -7,54 +7,23 @@ cells of this sheet.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from paramcalc.deploy.columns import BANDWIDTH_PERCENT, FLOPS_PERCENT, HOP
 from paramcalc.deploy.figures import MICRO
-from paramcalc.deploy.hardware import Accelerator
 from paramcalc.views.cells import Writer
 from paramcalc.views.workbook import checks, lookups
 from paramcalc.views.workbook.book import Book
 from paramcalc.views.workbook.column import Column
-from paramcalc.views.workbook.inputs import MOST_BATCH, MOST_GPUS, MOST_TOKENS, Placed, Rule
+from paramcalc.views.workbook.inputs import Placed, Rule
 from paramcalc.views.workbook.lists import FormatList, HardwareList
-from paramcalc.views.workbook.rows import ASKED, INTEGERS, ROWS
+from paramcalc.views.workbook.lookups import LookupSheet
+from paramcalc.views.workbook.rows import ASKED, LOOKUPS, ROWS, integers
+from paramcalc.views.workbook.settings import MOST_DOLLARS, Setting, Wish, settings
 from paramcalc.views.workbook.steps import Steps
 
-UTILIZATION = 90
-"""Percent of a GPU's memory that an engine takes, as ``Engine`` has it."""
-MOST_TP = 1024
-MOST_DOLLARS = 10**6
-
-
-class Wish(NamedTuple):
-    """What the deployment is at first; None leaves it to each model (its own context, the format
-    it is released in) or open (no price)."""
-
-    gpu: Accelerator
-    context: int | None = None
-    batch: int = 1
-    dtype: str | None = None
-    kv_dtype: str = "bf16"
-    gpus: int = 1
-    tp: int = 1
-    price: int | None = None
-    assumed: bool = False
-    """That nobody named the GPU."""
-
-
-class Setting(NamedTuple):
-    """A cell that drives a model's column: its name, value and limits, or the list it is of, with
-    its sheet; ``own`` is the model's where the cell for all models is empty."""
-
-    key: str
-    label: str
-    value: int | str
-    low: int = 1
-    high: int = 1
-    source: str = ""
-    sheet: str = ""
-    own: str = ""
+SERVED = "as paramcalc serve --prompt (CONTEXT - 1) --output 2"
+"""What gives the same decode step: ``serve`` counts it in the middle of the tokens it writes."""
 
 
 class DeploymentSheet:
@@ -70,22 +39,22 @@ class DeploymentSheet:
         hardware: HardwareList,
         steps: Steps,
         limits: dict[str, int],
-        models: int,
+        models: list[str],
     ) -> None:
         self.wish, self.formats, self.hardware, self.limits = wish, formats_, hardware, limits
         self.steps = steps
-        self.shared = models > 1
+        self.shared = len(models) > 1
         self.start = 3 if self.shared else 2
-        self.end = self.start + models
-        page = book.page("Deployment", 46, 13, *(22,) * (models + self.shared), 24, 70)
-        self.page = page
+        self.end = self.start + len(models)
+        page = book.page("Deployment", 46, 13, *(22,) * (len(models) + self.shared), 24, 70)
+        self.page, self.lookups = page, LookupSheet(book, models)
         page.text(0, 0, "Deployment", "title")
         page.text(
             1,
             0,
             "Blue cells may be changed; all sheets follow. Figures as paramcalc fit and serve give"
-            f" them: {FLOPS_PERCENT}% of the peak, {BANDWIDTH_PERCENT}% of the bandwidth,"
-            f" {HOP // 1000} us a hop.",
+            f" them by default: {FLOPS_PERCENT}% of the peak, {BANDWIDTH_PERCENT}% of the"
+            f" bandwidth, {HOP // 1000} us a hop.",
             "note",
         )
         page.heads(2, ["", "unit"])
@@ -93,7 +62,7 @@ class DeploymentSheet:
         page.heads(2, ["exactness", ""], self.end)
         page.freeze(3, 2)
         self.rows: dict[str, int] = {}
-        self.labels = {key: (label, unit) for key, label, unit in ROWS}
+        self.labels = {key: (label, unit) for key, label, unit in (*ROWS, *LOOKUPS)}
         for row, (key, label, unit) in enumerate(ROWS, start=self.first):
             if key:
                 self.rows[key] = row
@@ -110,14 +79,17 @@ class DeploymentSheet:
         own = "; empty: each model's own" if self.shared else ""
         notes = {
             "at_context": f"what every figure is for{own}",
-            "used at_context": "as typed; as written while a check below is not ok",
             "format": f"from sheet Formats{own and '; empty: as each is released'}",
             "gpu": "from sheet Hardware" + ("; assumed: take yours" if self.wish.assumed else ""),
             "price": "no money without a price",
-            "workspace": "activations or sampling, whichever is larger",
+            "percent": "of which a decimal may be given: 92.5",
+            "fits": "where it does not, times and money are empty",
+            "workspace": "activations or sampling, whichever is larger (sheet Lookups)",
             "reserve": "measured: llm-d-benchmark, vLLM on H100",
             "step_exchange": "hops alone where the link's rate is not known",
-            "known": "without it there are no times",
+            "tokens": SERVED,
+            "first_seconds": "as paramcalc serve --prompt CONTEXT: time to first token",
+            "cost_million_dollars": "of tokens that decode steps write: prompts are apart",
             "wrong": "until they can, the values as written stand in, and answers are empty",
         }
         for key, note in notes.items():
@@ -127,51 +99,24 @@ class DeploymentSheet:
         """The row that checks what is typed."""
         return self.checks + ASKED.index(key)
 
-    def settings(self, placed: Placed) -> tuple[Setting, ...]:
-        """The cells that drive a model's column, with their first values."""
-        wish, model = self.wish, placed.model
-        names = [fmt.name for fmt in self.formats.plain]
-        released = model.released_format if model.released_format in names else "bf16"
-        context = placed.inputs.get("context")
-        length = str(model.context) if context is None else context.name
-        formats_, kv = self.formats.names, self.formats.kv_names
-        return (
-            Setting(
-                "at_context", "context", wish.context or model.context, 1, MOST_TOKENS, own=length
-            ),
-            Setting("batch", "sequences", wish.batch, 1, MOST_BATCH),
-            Setting(
-                "format", "format", wish.dtype or released, source=formats_, sheet="Formats",
-                own=checks.words(released),
-            ),
-            Setting("kv_format", "cache", wish.kv_dtype, source=kv, sheet="Formats"),
-            Setting(
-                "gpu", "accelerator", wish.gpu.name, source=self.hardware.names, sheet="Hardware"
-            ),
-            Setting("gpus", "GPUs", wish.gpus, 1, MOST_GPUS),
-            Setting("tp", "tensor-parallel ranks", wish.tp, 1, MOST_TP),
-            Setting("percent", "percent", UTILIZATION, 1, 100),
-        )  # fmt: skip
-
     def add(self, placed: Placed) -> Column:
         """Write a model's settings and what is looked up by them; return its column."""
-        column = Column(self, placed, self.start + len(self.columns))
+        column = Column(self, placed, len(self.columns))
         self.columns.append(column)
         page = self.page
         page.text(2, column.column, placed.model.name, "column")
-        for own in self.settings(placed):
+        for own in settings(placed, self.wish, self.formats, self.hardware):
             self._setting(column, own)
         self._price(column)
         lookups.write(column)
         column.flag("valid", 1)
-        column.flag("timed", column.at("known").value)
         return column
 
     def _setting(self, column: Column, own: Setting) -> None:
         page, row, place = self.page, self.rows[own.key], column.column
         if self.shared and len(self.columns) == 1:
             self._for_all(own, row)
-        style = "word" if own.source else "input"
+        style = own.style
         if self.shared:
             all_ = f"$C${row + 1}"
             text = f'=IF({all_}="",{own.own},{all_})' if own.own else f"={all_}"
@@ -186,9 +131,13 @@ class DeploymentSheet:
         if isinstance(own.value, str):
             self._check(column, own.key, checks.listed(ref, own.source, own.sheet))
             column.words[own.key] = own.value
+        elif own.tenths:
+            self._check(column, own.key, checks.tenths(ref, own.high))
+            text = f"ROUND({column.name(own.key)}*10,0)"
+            column.use("permille", own.key, text, own.value * 10, own.high * 10)
         else:
             self._check(column, own.key, checks.whole(ref, own.low, own.high))
-            column.use(own.key, own.value, own.high)
+            column.use(own.key, own.key, column.name(own.key), own.value, own.high)
 
     def _check(self, column: Column, key: str, text: str) -> None:
         row = self.check_row(key)
@@ -205,16 +154,19 @@ class DeploymentSheet:
         """The cell for all models."""
         page = self.page
         if self._open(own.key):
-            page.blank(row, 2, "word" if own.source else "input")
+            page.blank(row, 2, own.style)
         elif isinstance(own.value, str):
             page.text(row, 2, own.value, "word")
         else:
-            page.number(row, 2, own.value, "input")
+            page.number(row, 2, own.value, own.style)
         self._limit(own, row, 2)
 
     def _limit(self, own: Setting, row: int, column: int) -> None:
         if own.source:
             self.page.list_of(row, column, own.source, own.label)
+        elif own.tenths:
+            rule = {"validate": "decimal", "criteria": "between", "minimum": 0.1}
+            self.page.sheet.data_validation(row, column, row, column, rule | {"maximum": own.high})
         else:
             self.page.whole_from(row, column, own.low, own.high, own.label)
 
@@ -273,27 +225,22 @@ class DeploymentSheet:
         column.put("wrong", f"={'+'.join([*wrong, checks.broken(typed)])}", 0)
         column.put("broken", f"={'+'.join([*broken, checks.broken(rules)])}", 0)
         column.put("valid", f"=IF({name('wrong')}+{name('broken')}=0,1,0)", 1)
-        known = column.at("known").value
-        column.put("timed", f"=IF({name('valid')}=1,{name('known')},0)", known)
 
     def finish(self) -> None:
         """Colours, and a word beside each row whose values pass 2^53."""
         page, end = self.page, self.end
         fits = self.rows["fits"]
-        page.colour(
-            fits, self.start, fits, end - 1, ("begins with", "fits", True),
-            ("begins with", "does not", False), ("begins with", "not", False),
-            ("begins with", "check", False),
-        )  # fmt: skip
-        for key in ("free", "free_gib"):
+        page.verdicts(fits, self.start, fits, end - 1)
+        for key in ("free", "free_gb", "free_gib"):
             row = self.rows[key]
             page.colour(row, self.start, row, end - 1, ("<", 0, False))
-        known = self.rows["known"]
-        page.colour(known, self.start, known, end - 1, ("=", 0, False))
+        times = self.rows["times"]
+        page.colour(times, self.start, times, end - 1, ("begins with", "none", False))
         for key in ("wrong", "broken"):
             row = self.rows[key]
             page.colour(row, self.start, row, end - 1, (">", 0, False))
         page.checks(self.checks, self.start, self.next_rule - 1, end - 1)
         asked = self.rows[ASKED[0]], self.rows[ASKED[-1]]
         checks.redden(page, asked[0], self.start, asked[1], end - 1, self.checks)
-        page.exactness([self.rows[key] for key in INTEGERS], self.start, end)
+        page.exactness([self.rows[key] for key in integers(ROWS)], self.start, end)
+        self.lookups.finish()

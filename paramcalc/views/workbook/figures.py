@@ -24,6 +24,9 @@ from paramcalc.views.workbook.tensors import ModelRows
 ROW_LABELS = {key: label for key, label, _ in ROWS}
 LACKS = "not in this format"
 """Said where a GPU has no arithmetic for the format, as ``paramcalc fit`` refuses it."""
+NO_RATE = "none: rate not known"
+SEE_FITS = "none: see fits"
+NO_TOKENS = "none: writes no tokens"
 COVERS = ("all", "layers", "experts")
 """Which tensors a format holds: each is its own sum of FLOPs in the format and in 16 bits."""
 
@@ -48,6 +51,7 @@ def write(column: Column, rows: ModelRows, writer: Writer) -> None:
     if writes(column):
         _Passes(column, rows, ledger, writer).write()
         _cost(column, writer)
+    _times(column)
 
 
 def workspace(column: Column, tokens: Any, requests: Any) -> Any:
@@ -90,10 +94,16 @@ def _memory(column: Column, rows: ModelRows, ledger: Ledger, writer: Writer) -> 
     for key, of, unit, size in (
         ("needed_gb", "needed", "10^9", needed.value / 10**9),
         ("needed_gib", "needed", "2^30", needed.value / GIB),
+        ("free_gb", "free", "10^9", free.value / 10**9),
         ("free_gib", "free", "2^30", free.value / GIB),
     ):
         column.show(key, column.if_(valid, f"{name(of)}/{unit}"), size, "giga")
     _verdict(column, free.value)
+    holds = int(free.value >= 0) * at("runs").value
+    inside = f"IF({name('runs')}=1,IF({name('free')}>=0,1,0),0)"
+    put("holds", f"=IF({name(valid)}=1,{inside},0)", holds)
+    known = at("known").value
+    put("timed", f"=IF({name('holds')}=1,{name('known')},0)", holds * known)
     one = cache(1)
     if one.constant == 0:
         return  # nothing is kept, so any number fits
@@ -117,6 +127,17 @@ def _verdict(column: Column, free: int) -> None:
         text = f'IF({name(key)}{holds},"{instead}",{text})'
     shown = words if column.at("runs").value else LACKS
     column.show("fits", f"={text}", shown, "right")
+
+
+def _times(column: Column) -> None:
+    """Whether there are times, or why not."""
+    name = column.name
+    if not writes(column):
+        column.show("times", f'="{NO_TOKENS}"', NO_TOKENS, "right")
+        return
+    text = f'=IF({name("timed")}=1,"shown",IF({name("holds")}=1,"{NO_RATE}","{SEE_FITS}"))'
+    shown = "shown" if column.at("timed").value else NO_RATE
+    column.show("times", text, shown if column.at("holds").value else SEE_FITS, "right")
 
 
 class _Passes:
@@ -145,6 +166,12 @@ class _Passes:
         ):
             shown = lift(value).value if at("timed").value else ""
             show(key, self.column.if_("timed", self.writer.text(value)), shown)
+        for key, of, unit, size in (
+            ("step_ms", "step_time", "10^6", time.value / 10**6),
+            ("first_seconds", "first_time", "10^9", at("first_time").value / 10**9),
+        ):
+            text = self.column.if_("timed", f"{self.column.name(of)}/{unit}")
+            show(key, text, size if at("timed").value else "", "thousandth")
 
     def _time(self, key: str, text: str, value: int) -> None:
         """Write a time in nanoseconds; text without ``=``."""
@@ -209,7 +236,7 @@ class _Passes:
 
 
 def _cost(column: Column, writer: Writer) -> None:
-    """Money, where there is a price and the GPU has the arithmetic."""
+    """Money, where there is a price and it fits; of tokens, where there are times."""
     name, at = column.name, column.at
     page, rows, place = column.sheet.page, column.sheet.rows, column.column
     typed = name("price")
@@ -223,8 +250,9 @@ def _cost(column: Column, writer: Writer) -> None:
     million = per_million(price, gpus, at("step_time"), at("batch"))  # type: ignore[arg-type]
     prompts = per_million(price, at("tp"), at("first_time"), at("at_context"))  # type: ignore[arg-type]
     timed = priced and at("timed").value
+    held = priced and at("holds").value
     for key, value, flag, is_shown in (
-        ("cost_hour", price * gpus, "valid", priced),
+        ("cost_hour", price * gpus, "holds", held),
         ("cost_million", lift(million), "timed", timed),
         ("cost_prompt", lift(prompts), "timed", timed),
     ):

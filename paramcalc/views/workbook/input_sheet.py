@@ -8,7 +8,13 @@ from paramcalc.views.workbook.book import Book
 from paramcalc.views.workbook.inputs import Placed
 from paramcalc.views.workbook.steps import Steps
 
-_SWITCHES = ("tie_embeddings", "gated_ffn", "gpt2", "causal", "share_layers")
+_SWITCHES = {
+    "tie_embeddings": "the head is the table of tokens, stored once",
+    "gated_ffn": "the feed-forward part has a gate (SwiGLU): three matrices, not two",
+    "gpt2": "biases, LayerNorm and learned positions, as in GPT-2",
+    "causal": "a token sees those before it: the model writes text; no: it sees all (an encoder)",
+    "share_layers": "all layers use the weights of one (ALBERT)",
+}
 """Structure that a reader expects on the card; it is fixed when the workbook is written."""
 
 
@@ -71,9 +77,10 @@ class InputSheet:
         page.text(self.next, 0, "Fixed when the workbook was written", "group")
         for row, name in enumerate(_SWITCHES, start=self.next + 1):
             page.text(row, 0, name)
+            page.text(row, self.end, _SWITCHES[name], "note")
             for column, placed in enumerate(models, start=self.start):
-                on = bool(getattr(placed.model.spec, name))
-                page.sheet.write_boolean(row, column, on, self.book.style("right"))
+                on = getattr(placed.model.spec, name)
+                page.text(row, column, "yes" if on else "no", "right")
         self.next += len(_SWITCHES) + 1
         for column, placed in enumerate(models, start=self.start):
             if placed.fixed:

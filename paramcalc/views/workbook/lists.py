@@ -275,7 +275,8 @@ def machine_of(unit: Accelerator, fmt: Format) -> Machine | None:
         return None
 
 
-def budget(visible: Any, percent: Any) -> Formula:
-    """Bytes of a GPU's memory that an engine takes, of symbols: ``Engine.budget`` in percent."""
-    share: Formula = lift(visible) * percent // 100
+def budget(visible: Any, permille: Any) -> Formula:
+    """Bytes of a GPU's memory that an engine takes, of symbols: ``Engine.budget`` in thousandths,
+    so that a percent may have a decimal."""
+    share: Formula = lift(visible) * permille // 1000
     return share

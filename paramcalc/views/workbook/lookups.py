@@ -1,4 +1,4 @@
-"""What a deployment looks up in the lists of formats and accelerators, in its column's cells."""
+"""What a deployment looks up in the lists of formats and accelerators, and the sheet of it."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from paramcalc.numbers import ceil_div, maximum
 from paramcalc.symbols import lift
 from paramcalc.views.cells import Writer
 from paramcalc.views.workbook import checks
+from paramcalc.views.workbook.book import Book, Page
 from paramcalc.views.workbook.inputs import MOST_BATCH, MOST_GPUS
 from paramcalc.views.workbook.lists import budget, machine_of
+from paramcalc.views.workbook.rows import LOOKUPS, integers
 
 if TYPE_CHECKING:
     from paramcalc.views.workbook.column import Column
@@ -20,6 +22,45 @@ MOST_RATE = 10**9
 MOST_STEP = 2**20
 LEAST = 100
 """FLOPs a nanosecond: no accelerator is slower, and a percent of it is not 0."""
+
+
+class LookupSheet:
+    """The sheet Lookups, one column a model: what formulas use, and nobody types or plans by."""
+
+    first, start = 4, 2
+
+    def __init__(self, book: Book, names: list[str]) -> None:
+        page = book.page("Lookups", 46, 13, *(22,) * len(names), 24, 70)
+        self.page, self.end = page, self.start + len(names)
+        page.text(0, 0, "Lookups", "title")
+        page.text(
+            1,
+            0,
+            "What formulas use of sheets Deployment, Formats and Hardware; no results.",
+            "note",
+        )
+        page.heads(3, ["", "unit"])
+        page.heads(3, names, self.start, over="numbers")
+        page.heads(3, ["exactness", ""], self.end)
+        page.freeze(4, 2)
+        self.rows: dict[str, int] = {}
+        for row, (key, label, unit) in enumerate(LOOKUPS, start=self.first):
+            if key:
+                self.rows[key] = row
+            page.text(row, 0, label, "text" if key else "group")
+            page.text(row, 1, unit, "note")
+        note = "as typed; as written while a check on sheet Deployment is not ok"
+        page.text(self.rows["used at_context"], self.end + 1, note, "note")
+
+    def place(self, key: str, number: int) -> tuple[Page, int, int]:
+        """Where a model's figure stands: sheet, row, column."""
+        return self.page, self.rows[key], self.start + number
+
+    def finish(self) -> None:
+        """Colour what keeps times away, and a word beside each row whose values pass 2^53."""
+        page, known = self.page, self.rows["known"]
+        page.colour(known, self.start, known, self.end - 1, ("=", 0, False))
+        page.exactness([self.rows[key] for key in integers(LOOKUPS)], self.start, self.end)
 
 
 def write(column: Column) -> None:
@@ -45,7 +86,7 @@ def write(column: Column) -> None:
     put("gpu_number", checks.in_use(check("gpu"), found, place), place)
     row = name("gpu_number")
     visible = put("visible", f"=MAX(0,INDEX({hardware.column(3)},{row}))", unit.visible_bytes)
-    share = budget(visible, column.at("percent"))
+    share = budget(visible, column.at("permille"))
     put("budget", Writer(sheet.limits).cell(share), share.value)
     engine = for_gpu(unit)
     for key, place_, size in (

@@ -11,6 +11,10 @@ from paramcalc.views.workbook.column import Column
 HALF = 1 << BITS // 2
 """Products of two numbers of 30 bits are taken in halves, which keeps all below 2^46."""
 MOST_LABEL = 76
+POWERS = (
+    "A share to a power: digit is a binary digit of the exponent, square the share squared once"
+    " more on each row (in units of 2^-30), value the product so far."
+)
 
 
 class Steps:
@@ -23,6 +27,7 @@ class Steps:
         self.page = page
         page.text(0, 0, "Intermediate values", "title")
         page.text(1, 0, "Parts of formulas that are too long for one cell.", "note")
+        page.text(2, 0, POWERS, "note")
         page.heads(3, ["model", "formula"])
         page.heads(3, ["value", "square", "digit"], 2, over="numbers")
         page.freeze(4, 0)

@@ -21,6 +21,8 @@ from paramcalc.views.workbook.tensors import ModelRows
 SOLVED = "attention_equals_matmuls_at"
 SUMMED = ("params", "active_params")
 """Sums of the rows of sheet Tensors; every other figure is the catalogue's own formula."""
+LABELS = {"attention_flops_per_token": "attention scores and values, states"}
+"""Where the catalogue's own label says too little beside parameters by component."""
 MOST_WINDOWS = 4
 
 
@@ -62,8 +64,10 @@ class Summary:
             if key == "kv_bytes_per_token":
                 self._title("Cache")
             if not key.startswith("weight_bytes_"):
-                self._row(key, quantity.label, quantity.unit)
-        self._title("Free on one GPU of each kind, negative where it does not fit")
+                self._row(key, LABELS.get(key, quantity.label), quantity.unit)
+        self._title(
+            "Free on each GPU of sheet Deployment (tp of them a replica), were it of this kind"
+        )
         for unit in hardware.units:
             self._row(f"gpu {unit.name}", unit.label, "bytes")
         self._title("Checks")
@@ -154,7 +158,7 @@ class Summary:
         for row, unit in enumerate(self.hardware.units, start=self.hardware.first):
             visible, tokens, requests = self.hardware.of(row, "visible", "tokens", "requests")
             own = figures.workspace(column, tokens, requests)
-            free = budget(visible, column.at("percent")) - rest - own
+            free = budget(visible, column.at("permille")) - rest - own
             runs = self.hardware.runs(row, number)
             text = f'IF({runs},{writer.text(free)},"{figures.LACKS}")'
             known = self.hardware.runs_now(unit, column.at("format_number").value)
