@@ -312,3 +312,14 @@ def test_a_config_with_plain_layers() -> None:
     own = structure(model, SYMBOLS)
     assert {"d_model", "n_kv_heads", "d_ff"} <= {field.name for field in own.fields}
     check(model, own, 1, 16)
+
+
+def test_layers_of_multi_token_prediction_stand_beside_every_switch() -> None:
+    """They are blocks of the family's own, and no part of what is counted."""
+    config = {"model_type": "deepseek_v3", "n_routed_experts": 8, "num_nextn_predict_layers": 1}
+    model = paramcalc.load(config)
+    assert model.params.mtp > 0
+    own = structure(model, Symbols())
+    tied = {**placed(model, own), "tie_embeddings": 1}
+    total = value_at(own.figures["params"], tied)
+    assert total == model.params.total - 129_280 * 7_168  # V x d of the head

@@ -177,7 +177,10 @@ def switched(model: Model, bits: Bits) -> ModelSpec:
             wanted |= EXPERTS if bit else {"n_experts": 0}
         elif bit != now:
             wanted[name] = bool(bit)
-    return changed(spec, wanted) if wanted else spec
+    if not wanted:
+        return spec
+    beside = {"mtp": spec.mtp}  # blocks of a family's own, which no dump of fields carries over
+    return changed(spec.model_copy(update={"mtp": None}), wanted).model_copy(update=beside)
 
 
 @lru_cache(maxsize=1)  # asked several times of one model in a row, and each answer costs checks
