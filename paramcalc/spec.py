@@ -160,6 +160,11 @@ class ModelSpec(StackFields):
     count_mtp: Flag = False
     about: About | None = None
 
+    @property
+    def writes(self) -> bool:
+        """Whether the model writes tokens: where every token sees all others, it has no next."""
+        return self.causal or self.encoder is not None
+
     @model_validator(mode="after")
     def _rules(self) -> ModelSpec:
         rules.check(self)

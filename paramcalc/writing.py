@@ -18,6 +18,17 @@ _SHORT = 40
 _NUMBER = re.compile(r"\[Errno (\d+)\]", re.IGNORECASE)
 
 
+def free(out: str | Path, *, force: bool) -> Path:
+    """Return the path of a file that may be written: a new one, or with ``force`` any, in a folder
+    that is there. Raises ``InputError``."""
+    path = Path(out)
+    if path.exists() and not force:
+        raise InputError(f"out = {out}: exists; name another or give --force")
+    if not path.parent.is_dir():
+        raise InputError(f"out = {out}: {path.parent} is no directory; make it first")
+    return path
+
+
 @contextmanager
 def beside(path: Path, option: str = "out") -> Iterator[Path]:
     """Yield a name to write to; the file takes the name ``path`` when the block is done, and is

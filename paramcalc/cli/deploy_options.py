@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from paramcalc.cli import options as o
-
-if TYPE_CHECKING:
-    from paramcalc.deploy.hardware import Accelerator
 
 
 def complete_hardware(incomplete: str) -> list[str]:
@@ -76,15 +73,6 @@ MaxBatched = Annotated[
     str | None,
     _count("--max-batched-tokens", "Tokens of one step (8192; 2048 below 70 GiB, A100)."),
 ]
-
-
-def accelerator(name: str, files: list[str] | None, price: str | None) -> Accelerator:
-    """Return a kind of GPU, with the price typed for it. Raises ``InputError``."""
-    from paramcalc.deploy import hardware
-    from paramcalc.deploy.hardware_file import priced
-
-    found = hardware.find(name, files or [])
-    return found if price is None else priced(found, price)
 
 
 def count(name: str, text: str | None) -> int | None:

@@ -10,6 +10,7 @@ import typer
 from paramcalc.cli import deploy_options as d
 from paramcalc.cli import options as o
 from paramcalc.errors import InputError
+from paramcalc.writing import free
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
 GPU = "h100"
@@ -55,10 +56,10 @@ def sheet(
     Options set what it shows at first; everything may be changed in it.
     """
     from paramcalc.deploy import hardware as catalogue
-    from paramcalc.views import output, workbook
+    from paramcalc.views import arguments, output, workbook
 
     path = checked(out, force=force)
-    unit = d.accelerator(gpu or GPU, hardware, price)
+    unit = arguments.gpu(gpu or GPU, hardware or (), price)
     wish = workbook.wish(
         unit,
         context=o.positive("context", context) if context is not None else None,
@@ -83,8 +84,4 @@ def checked(out: str, *, force: bool) -> Path:
         raise InputError(f"out = {out}: a workbook ends in .xlsx; name it so")
     if path.is_dir():
         raise InputError(f"out = {out}: is a directory; name a file")
-    if path.exists() and not force:
-        raise InputError(f"out = {out}: exists; name another or give --force")
-    if not path.parent.is_dir():
-        raise InputError(f"out = {out}: {path.parent} is no directory; make it first")
-    return path
+    return free(out, force=force)

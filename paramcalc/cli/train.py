@@ -135,14 +135,13 @@ def train(
     the figures are those of one step.
     """
     from paramcalc.deploy.parallel import Layout
-    from paramcalc.deploy.training_run import Run
-    from paramcalc.views import kept_view, output, settings, train_view
+    from paramcalc.views import arguments, kept_view, output, settings, train_view
 
     way = o.one_of(json, csv, markdown)
     if kept and chinchilla and way != "json":
         raise InputError("--kept and --chinchilla: only --json shows both; choose one")
     shown, _ = o.load(model, {}, like, arch)
-    kind = d.accelerator(gpu, hardware, price)
+    kind = arguments.gpu(gpu, hardware or (), price)
     base = Layout(cp=d.count("cp", cp) or 1, etp=d.count("etp", etp))
     how = t.recipe(
         shown,
@@ -163,15 +162,8 @@ def train(
         reserve=reserve,
     )
     sharing = settings.Sharing(gpus, tp, pp, ep, dp)
-    run = Run(
-        settings.plan(shown, kind, sharing, base, how),
-        kind,
-        d.count("tokens", tokens),
-        None if mfu is None else settings.share("mfu", mfu),
-        d.count("tokens_per_second", tokens_per_second),
-        compute,
-        settings.ratio("pue", pue),
-    )
+    plan = settings.plan(shown, kind, sharing, base, how)
+    run = settings.run(plan, kind, tokens, mfu, tokens_per_second, compute, pue)
     answer = train_view.Answer(run, chinchilla)
     if way == "json":
         tensors = {"kept": kept_view.rows(run.plan)} if kept else {}

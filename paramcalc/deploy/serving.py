@@ -87,8 +87,7 @@ class Service:
     def __init__(
         self, deployment: Deployment, gpu: Accelerator, machine: Machine, work: Workload
     ) -> None:
-        spec = deployment.model.spec
-        if not spec.causal and spec.encoder is None:
+        if not deployment.model.spec.writes:
             raise InputError(
                 f"model = {deployment.model.name}: every token sees all others, so it writes none;"
                 " take a decoder"

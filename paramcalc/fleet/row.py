@@ -156,8 +156,7 @@ class Row:
     @property
     def served(self) -> Placed:
         """The same, where the model writes."""
-        spec = self.model.spec
-        if not spec.causal and spec.encoder is None:
+        if not self.model.spec.writes:
             raise InputError(
                 f"model = {self.model.name}: every token sees all others, so it writes none;"
                 " times are left out"

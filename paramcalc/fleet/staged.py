@@ -63,12 +63,6 @@ class Staged(Placed):
         """Prefill of one prompt, through all stages."""
         return _lasting(self.service.passes[0], self.service.first_token)
 
-    @property
-    def cost(self) -> Num:
-        """Micro-dollars of a million tokens while nothing is prefilled, idle replicas paid too."""
-        found = self.service.cost_of_all(self.service.step_time, self.all_batch)
-        return self.price if found is None else found  # the price says that there is none
-
 
 def _lasting(step: Step, time: int) -> Step:
     """A step that takes so long in all."""

@@ -20,9 +20,9 @@ def leave_out(sheet: Sheet, names: list[str]) -> None:
 
 def _reason(sheet: Sheet, asked: list[deployed.Deployed]) -> str | None:
     """Why a model on a GPU has no such figures; None where it has."""
-    name, spec = sheet.model.name, sheet.spec
+    name = sheet.model.name
     timed = any(column.timed for column in asked)
-    if timed and not spec.causal and spec.encoder is None:
+    if timed and not sheet.spec.writes:
         return f"{name} writes no tokens, so it has no times of them"
     fmt = sheet.model.format(str(sheet.words["dtype"]))
     if (lacking := lack(sheet.words["gpu"], fmt, timed=timed)) is not None:

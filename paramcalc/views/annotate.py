@@ -17,7 +17,7 @@ from paramcalc.fleet.workbook import WorkbookTable
 from paramcalc.model import DEFAULT_CONTEXT
 from paramcalc.sources.files import typed
 from paramcalc.spelling import shown
-from paramcalc.writing import beside
+from paramcalc.writing import beside, free
 
 KINDS = (".csv", ".tsv", ".xlsx", ".xlsm")
 _EMPTY = {
@@ -115,10 +115,7 @@ def _check_names(wish: Wish, source: Path, out: Path) -> None:
         raise InputError(f"table = {source}: unknown kind of file; end it in {', '.join(KINDS)}")
     if out.suffix.lower() != kind:
         raise InputError(f"out = {out}: a {kind} stays one; end it in {kind}")
-    if out.exists() and not wish.force:
-        raise InputError(f"out = {out}: exists; name another or give --force")
-    if not out.parent.is_dir():
-        raise InputError(f"out = {out}: {out.parent} is no directory; make it first")
+    free(out, force=wish.force)
 
 
 def _own_price(files: Sequence[str]) -> bool:

@@ -242,22 +242,14 @@ def train(
     """Return what ``paramcalc train`` shows, by the same options and defaults; ``recipe`` are
     fields of ``deploy.recipe.Recipe``, the optimizer by its name too. Raises ``InputError``."""
     from paramcalc.deploy.parallel import Layout
-    from paramcalc.deploy.training_run import Run
     from paramcalc.views import train_view
 
     shown, kind = args.model(model), args.gpu(gpu, args.texts("hardware", hardware), price)
     base = Layout(cp=args.size("cp", cp), etp=args.optional("etp", etp))
     if compute is not None and not isinstance(compute, str):
         raise InputError(f"compute = {_shown(compute)}: must be the name of a format; as bf16")
-    run = Run(
-        st.plan(shown, kind, st.Sharing(gpus, tp, pp, ep, dp), base, _recipe(recipe)),
-        kind,
-        args.optional("tokens", tokens),
-        None if mfu is None else st.share("mfu", mfu),
-        args.optional("tokens_per_second", tokens_per_second),
-        compute,
-        st.ratio("pue", pue),
-    )
+    plan = st.plan(shown, kind, st.Sharing(gpus, tp, pp, ep, dp), base, _recipe(recipe))
+    run = st.run(plan, kind, tokens, mfu, tokens_per_second, compute, pue)
     answer = train_view.Answer(run, bool(chinchilla))
     return Result(
         train_view.sections(answer),

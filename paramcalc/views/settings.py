@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from paramcalc.deploy.recipe import Recipe
     from paramcalc.deploy.serving import Service
     from paramcalc.deploy.training import Plan
+    from paramcalc.deploy.training_run import Run
     from paramcalc.model import Model
     from paramcalc.views.fit_view import Answer
 
@@ -154,6 +155,30 @@ def plan(model: Model, kind: Accelerator, asked: Sharing, base: Layout, how: Rec
             raise InputError(f"gpus = {total:,}: {words} is {found.gpus:,}; leave one of them out")
         found = found._replace(dp=total // found.gpus)
     return Plan(model, found, how)
+
+
+def run(
+    plan: Plan,
+    kind: Accelerator,
+    tokens: Size | None,
+    mfu: Number | None,
+    tokens_per_second: Size | None,
+    compute: str | None,
+    pue: Number,
+) -> Run:
+    """Return a run of a plan: how many tokens, how fast, at what overhead of energy. Raises
+    ``InputError``."""
+    from paramcalc.deploy.training_run import Run
+
+    return Run(
+        plan,
+        kind,
+        args.optional("tokens", tokens),
+        None if mfu is None else share("mfu", mfu),
+        args.optional("tokens_per_second", tokens_per_second),
+        compute,
+        ratio("pue", pue),
+    )
 
 
 def _product(sizes: Mapping[str, int]) -> str:

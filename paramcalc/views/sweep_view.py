@@ -21,6 +21,7 @@ from paramcalc.sweep.select import Block
 from paramcalc.views import output
 from paramcalc.views.sweep_notes import remarks
 from paramcalc.views.tables import Measure, Section, Size
+from paramcalc.writing import free
 
 ASK_BYTES = 2_000_000_000
 """A file expected to be larger than this needs a yes."""
@@ -212,10 +213,7 @@ def _title(plan: Plan, total: int) -> str:
 def _write(plan: Plan, wish: Wish) -> None:
     path = Path(wish.out or "")
     suffix = sinks.suffix_of(path)
-    if path.exists() and not wish.force:
-        raise InputError(f"out = {path}: exists; name another or give --force")
-    if not path.parent.is_dir():
-        raise InputError(f"out = {path}: {path.parent} is no directory; make it first")
+    free(path, force=wish.force)
     rows = plan.rows if plan.every_row else search.count(plan)
     if suffix == ".xlsx" and rows >= sinks.SHEET_ROWS:
         raise InputError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from paramcalc.cli.main import main
+from tests.views.conftest import Screen
 
 SCREENS = [
     "fit llama3.1-8b --gpu h100 -n 16k --batch 16 --kinds h100,l40s,rtx-4090-24gb --price 2.49",
@@ -22,16 +22,8 @@ SCREENS = [
 
 @pytest.mark.parametrize("columns", ["80", "120"])
 @pytest.mark.parametrize("line", SCREENS)
-def test_screen(
-    line: str,
-    columns: str,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    snapshot: SnapshotAssertion,
-) -> None:
-    monkeypatch.setenv("COLUMNS", columns)
-    assert main(line.split()) == 0
-    lines = [text.rstrip() for text in capsys.readouterr().out.splitlines()]
+def test_screen(line: str, columns: str, screen: Screen, snapshot: SnapshotAssertion) -> None:
+    lines = screen(line, columns)
     if "--markdown" not in line:
         assert max(map(len, lines)) <= int(columns)
     assert lines == snapshot

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from paramcalc.cli.main import main
+from tests.views.conftest import Screen
 
 SCREENS = [
     "llama3-8b",
@@ -28,13 +28,5 @@ SCREENS = [
 
 @pytest.mark.parametrize("columns", ["80", "120"])
 @pytest.mark.parametrize("line", SCREENS)
-def test_screen(
-    line: str,
-    columns: str,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    snapshot: SnapshotAssertion,
-) -> None:
-    monkeypatch.setenv("COLUMNS", columns)
-    assert main(line.split()) == 0
-    assert [text.rstrip() for text in capsys.readouterr().out.splitlines()] == snapshot
+def test_screen(line: str, columns: str, screen: Screen, snapshot: SnapshotAssertion) -> None:
+    assert screen(line, columns) == snapshot

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from paramcalc.cli.main import main
+from tests.views.conftest import Screen
 
 SCREENS = [
     "llama3.1-8b --gpu h100",
@@ -20,16 +20,8 @@ SCREENS = [
 
 @pytest.mark.parametrize("columns", ["80", "120"])
 @pytest.mark.parametrize("line", SCREENS)
-def test_screen(
-    line: str,
-    columns: str,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    snapshot: SnapshotAssertion,
-) -> None:
-    monkeypatch.setenv("COLUMNS", columns)
-    assert main(["serve", *line.split()]) == 0
-    lines = [text.rstrip() for text in capsys.readouterr().out.splitlines()]
+def test_screen(line: str, columns: str, screen: Screen, snapshot: SnapshotAssertion) -> None:
+    lines = screen(f"serve {line}", columns)
     if "--markdown" not in line:
         assert max(map(len, lines)) <= int(columns)
     assert lines == snapshot

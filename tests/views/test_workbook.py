@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -111,10 +112,11 @@ def test_many_kinds_of_layers(kind: str, count: int, tmp_path: Path) -> None:
     layers = [{"repeat": 1, **MANY[kind](i)} for i in range(count)]
     model = paramcalc.load({**WIDE, "n_layers": count, "layers": layers, "name": kind})
     path = write(tmp_path / "many.xlsx", model)
-    for sheet in openpyxl.load_workbook(path, read_only=True):
-        for row in sheet.iter_rows(values_only=True):
-            for value in filter(is_formula, row):
-                assert within_limits(value), (sheet.title, value[:99], len(value))
+    with closing(openpyxl.load_workbook(path, read_only=True)) as book:
+        for sheet in book:
+            for row in sheet.iter_rows(values_only=True):
+                for value in filter(is_formula, row):
+                    assert within_limits(value), (sheet.title, value[:99], len(value))
 
 
 def is_formula(value: Any) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from paramcalc.errors import InputError
-from paramcalc.writing import beside
+from paramcalc.writing import beside, free
 
 
 def checked(out: str, *, force: bool) -> Path:
@@ -15,11 +15,7 @@ def checked(out: str, *, force: bool) -> Path:
         raise InputError(f"out = {path}: is no page; end it in .html")
     if path.is_dir():
         raise InputError(f"out = {path}: is a directory; name a file in it")
-    if path.exists() and not force:
-        raise InputError(f"out = {path}: exists; name another or give --force")
-    if not path.parent.is_dir():
-        raise InputError(f"out = {path}: {path.parent} is no directory; make it first")
-    return path
+    return free(path, force=force)
 
 
 def write(path: Path, text: str) -> None:

@@ -33,8 +33,7 @@ COVERS = ("all", "layers", "experts")
 
 def writes(column: Column) -> bool:
     """Whether a model writes tokens at all: an encoder alone has no decode step."""
-    spec = column.placed.model.spec
-    return spec.causal or spec.encoder is not None
+    return column.placed.model.spec.writes
 
 
 def layout_of(column: Column) -> Layout:
