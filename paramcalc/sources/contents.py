@@ -42,15 +42,6 @@ class Contents(NamedTuple):
         """Bytes of all tensors, headers left out."""
         return sum(t.n_bytes for t in self.tensors)
 
-    @property
-    def by_dtype(self) -> dict[str, tuple[int, int, int]]:
-        """(tensors, elements, bytes) of each dtype, largest first."""
-        found: dict[str, tuple[int, int, int]] = {}
-        for tensor in self.tensors:
-            n, elements, n_bytes = found.get(tensor.dtype, (0, 0, 0))
-            found[tensor.dtype] = n + 1, elements + tensor.elements, n_bytes + tensor.n_bytes
-        return dict(sorted(found.items(), key=lambda item: -item[1][2]))
-
 
 def read_file(path: Path) -> Contents:
     """Return what a ``.safetensors`` file, its index or folder, or a ``.gguf`` file holds.
